@@ -1,0 +1,303 @@
+// Package eventstest has what tests of and against a log need: a log in memory, a
+// few makers of events, and TestLog, the suite that every log passes.
+package eventstest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"mcpledger/events"
+)
+
+// Log is an events.Log in memory, for tests. It forgets all when it goes.
+type Log struct {
+	now func() time.Time
+
+	mu          sync.Mutex
+	changed     chan struct{} // closed and replaced at every change
+	closed      bool
+	all         []events.Event
+	places      map[identity]events.Sequence
+	contents    map[string][]byte
+	subscribers []func([]events.Event)
+}
+
+var _ events.Log = (*Log)(nil)
+
+type identity struct{ source, id string }
+
+// NewLog returns an empty log that dates what is appended by now.
+func NewLog(now func() time.Time) *Log {
+	return &Log{
+		now: now, changed: make(chan struct{}),
+		places: map[identity]events.Sequence{}, contents: map[string][]byte{},
+	}
+}
+
+// Append stores a batch, all or nothing.
+func (l *Log) Append(ctx context.Context, batch []events.Event) (events.Receipt, error) {
+	if err := ctx.Err(); err != nil {
+		return events.Receipt{}, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return events.Receipt{}, events.ErrClosed
+	}
+	var receipt events.Receipt
+	var stored []events.Event
+	at := func(place events.Sequence) events.Event {
+		if place == 0 {
+			return events.Event{}
+		}
+		if n := events.Sequence(len(l.all)); place > n {
+			return stored[place-n-1]
+		}
+		return l.all[place-1]
+	}
+	contents := map[string][]byte{}
+	places := map[identity]events.Sequence{}
+	for _, e := range batch {
+		e, long, err := asRead(e)
+		if err != nil {
+			return events.Receipt{}, err
+		}
+		who := identity{e.Source, e.ID}
+		first, known := l.places[who]
+		if !known {
+			first, known = places[who]
+		}
+		if known {
+			if !same(at(first), e) {
+				return events.Receipt{}, fmt.Errorf("%w: %q from %q is event %d", events.ErrConflict, e.ID, e.Source, first)
+			}
+			receipt.Duplicates++
+			receipt.Sequences = append(receipt.Sequences, first)
+			continue
+		}
+		e.Sequence = events.Sequence(len(l.all) + len(stored) + 1)
+		e.RecordedAt = l.now().Round(0).UTC()
+		e.Hash = chain(at(e.Sequence-1), e)
+		stored = append(stored, e)
+		places[who] = e.Sequence
+		receipt.Sequences = append(receipt.Sequences, e.Sequence)
+		for _, c := range long {
+			contents[c.Hash] = c.Body
+		}
+	}
+	l.commit(stored, contents)
+	return receipt, nil
+}
+
+func (l *Log) commit(stored []events.Event, contents map[string][]byte) {
+	if len(stored) == 0 {
+		return
+	}
+	l.all = append(l.all, stored...)
+	for _, e := range stored {
+		l.places[identity{e.Source, e.ID}] = e.Sequence
+	}
+	for hash, body := range contents {
+		l.contents[hash] = body
+	}
+	for _, fn := range l.subscribers {
+		fn(stored)
+	}
+	l.wake()
+}
+
+func (l *Log) wake() {
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// asRead returns an event as a reader will see it, and its long texts.
+func asRead(e events.Event) (events.Event, []events.Content, error) {
+	if err := events.Validate(e); err != nil {
+		return e, nil, err
+	}
+	raw, err := events.EncodeData(e.Data)
+	if err != nil {
+		return e, nil, fmt.Errorf("%w: %w", events.ErrInvalid, err)
+	}
+	if e.Data, err = events.DecodeData(e.Type, raw); err != nil {
+		return e, nil, fmt.Errorf("%w: %w", events.ErrInvalid, err)
+	}
+	_, long, err := events.Externalize(e.Type, raw)
+	if err != nil {
+		return e, nil, fmt.Errorf("%w: %w", events.ErrInvalid, err)
+	}
+	e.Raw, e.Time = raw, e.Time.Round(0).UTC()
+	return e, long, nil
+}
+
+// same reports whether two events with one identity record the same.
+func same(a, b events.Event) bool {
+	if !bytes.Equal(a.Raw, b.Raw) || !a.Time.Equal(b.Time) {
+		return false
+	}
+	return a.Type == b.Type && a.Subject == b.Subject && a.DataVersion == b.DataVersion &&
+		a.ConfigKey == b.ConfigKey && a.RunID == b.RunID && a.AttemptID == b.AttemptID &&
+		a.CallID == b.CallID && a.Actor == b.Actor && a.TraceParent == b.TraceParent
+}
+
+func chain(before, e events.Event) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %q %q %q %s", before.Hash, e.Sequence, e.ID, e.Source, e.Type, e.Raw))
+	return hex.EncodeToString(sum[:])
+}
+
+// OnCommit registers fn to be called with the events of each commit.
+func (l *Log) OnCommit(fn func(committed []events.Event)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.subscribers = append(l.subscribers, fn)
+}
+
+// Head returns the last event's place and hash.
+func (l *Log) Head(ctx context.Context) (events.Head, error) {
+	all, _, err := l.view(ctx)
+	if err != nil || len(all) == 0 {
+		return events.Head{}, err
+	}
+	last := all[len(all)-1]
+	return events.Head{Sequence: last.Sequence, Hash: last.Hash}, nil
+}
+
+// view returns the events there are, and a channel that tells of more.
+func (l *Log) view(ctx context.Context) ([]events.Event, <-chan struct{}, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, nil, events.ErrClosed
+	}
+	return l.all, l.changed, nil
+}
+
+// Read yields the events that match q.
+func (l *Log) Read(ctx context.Context, q events.Query) iter.Seq2[events.Event, error] {
+	return func(yield func(events.Event, error) bool) {
+		all, _, err := l.view(ctx)
+		if err != nil {
+			yield(events.Event{}, err)
+			return
+		}
+		n := 0
+		for i := range all {
+			e := all[i]
+			if q.Desc {
+				e = all[len(all)-1-i]
+			}
+			if !matches(q, e) {
+				continue
+			}
+			if err := ctx.Err(); err != nil {
+				yield(events.Event{}, err)
+				return
+			}
+			if !yield(e, nil) {
+				return
+			}
+			if n++; n == q.Limit {
+				return
+			}
+		}
+	}
+}
+
+func matches(q events.Query, e events.Event) bool {
+	switch {
+	case e.Sequence <= q.After, q.Before > 0 && e.Sequence >= q.Before,
+		q.Subject != "" && e.Subject != q.Subject,
+		len(q.Types) > 0 && !slices.Contains(q.Types, e.Type),
+		q.Source != "" && e.Source != q.Source,
+		q.ConfigKey != "" && e.ConfigKey != q.ConfigKey,
+		q.RunID != "" && e.RunID != q.RunID,
+		q.AttemptID != "" && e.AttemptID != q.AttemptID,
+		q.CallID != "" && e.CallID != q.CallID,
+		!q.Since.IsZero() && (e.Time.IsZero() || e.Time.Before(q.Since)),
+		!q.Until.IsZero() && (e.Time.IsZero() || !e.Time.Before(q.Until)):
+		return false
+	}
+	return true
+}
+
+// Follow yields every event after the given sequence, then waits for new ones.
+func (l *Log) Follow(ctx context.Context, after events.Sequence) iter.Seq2[events.Event, error] {
+	return func(yield func(events.Event, error) bool) {
+		for {
+			all, changed, err := l.view(ctx)
+			if err != nil {
+				return // ctx or the log has ended
+			}
+			for _, e := range all[min(int(after), len(all)):] {
+				if ctx.Err() != nil || !yield(e, nil) {
+					return
+				}
+				after = e.Sequence
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+// Event returns the event with that id.
+func (l *Log) Event(ctx context.Context, id string) (events.Event, error) {
+	all, _, err := l.view(ctx)
+	if err != nil {
+		return events.Event{}, err
+	}
+	i := slices.IndexFunc(all, func(e events.Event) bool { return e.ID == id })
+	if i < 0 {
+		return events.Event{}, fmt.Errorf("event %q: %w", id, events.ErrNotFound)
+	}
+	return all[i], nil
+}
+
+// Content returns a long text or document by its hash.
+func (l *Log) Content(ctx context.Context, hash string) ([]byte, error) {
+	if _, _, err := l.view(ctx); err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	body, ok := l.contents[hash]
+	if !ok {
+		return nil, fmt.Errorf("content %q: %w", hash, events.ErrNotFound)
+	}
+	return body, nil
+}
+
+// SequenceAt returns the largest sequence recorded at or before t, 0 if none.
+func (l *Log) SequenceAt(ctx context.Context, t time.Time) (events.Sequence, error) {
+	all, _, err := l.view(ctx)
+	for _, e := range slices.Backward(all) {
+		if !e.RecordedAt.After(t) {
+			return e.Sequence, nil
+		}
+	}
+	return 0, err
+}
+
+// Close ends the log.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.closed {
+		l.closed = true
+		l.wake()
+	}
+	return nil
+}
