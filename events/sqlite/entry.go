@@ -1,0 +1,157 @@
+package sqlite
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"time"
+
+	"mcpledger/events"
+)
+
+type digest = [sha256.Size]byte
+
+// noTime stands for the zero time, which nanoseconds in an int64 cannot hold.
+const noTime = math.MinInt64
+
+// entry is an event as the log chains it: each column in plain form, names spelled
+// out, the payload as JSON with long texts by hash. An empty string is a column
+// that is NULL.
+type entry struct {
+	sequence    int64
+	id          string
+	source      string
+	typ         string
+	subject     string
+	time        int64 // Unix nanoseconds, or noTime
+	dataVersion int64
+	recordedAt  int64 // Unix nanoseconds
+	configKey   string
+	runID       string
+	attemptID   string
+	callID      string
+	actor       string
+	traceParent string
+	data        []byte
+	hash        digest
+}
+
+// sameContent reports whether two entries with the same source and id record the
+// same: all the appender gives is equal.
+func (e *entry) sameContent(o *entry) bool {
+	return e.typ == o.typ && e.subject == o.subject && e.time == o.time && e.dataVersion == o.dataVersion &&
+		e.configKey == o.configKey && e.runID == o.runID && e.attemptID == o.attemptID && e.callID == o.callID &&
+		e.actor == o.actor && e.traceParent == o.traceParent && string(e.data) == string(o.data)
+}
+
+// chain returns the hash of e after the event with the hash prev: SHA-256 over prev
+// and each column in the table's order, each with its length before it. buf is
+// scratch space, returned for the next call.
+func (e *entry) chain(prev digest, buf []byte) (digest, []byte) {
+	buf = append(buf[:0], prev[:]...)
+	buf = appendInt(buf, e.sequence)
+	buf = appendText(buf, e.id)
+	buf = appendText(buf, e.source)
+	buf = appendText(buf, e.typ)
+	buf = appendText(buf, e.subject)
+	buf = appendInt(buf, e.time)
+	buf = appendInt(buf, e.dataVersion)
+	buf = appendInt(buf, e.recordedAt)
+	buf = appendText(buf, e.configKey)
+	buf = appendText(buf, e.runID)
+	buf = appendText(buf, e.attemptID)
+	buf = appendText(buf, e.callID)
+	buf = appendText(buf, e.actor)
+	buf = appendText(buf, e.traceParent)
+	buf = appendText(buf, e.data)
+	return sha256.Sum256(buf), buf
+}
+
+func appendInt(buf []byte, n int64) []byte {
+	buf = binary.BigEndian.AppendUint32(buf, 8)
+	return binary.BigEndian.AppendUint64(buf, uint64(n))
+}
+
+func appendText[T string | []byte](buf []byte, s T) []byte {
+	buf = binary.BigEndian.AppendUint32(buf, uint32(len(s)))
+	return append(buf, s...)
+}
+
+// prepared is an event on its way into the log.
+type prepared struct {
+	entry
+	packed   []byte // data as stored
+	contents []events.Content
+	event    events.Event // as a reader will see it
+}
+
+// prepare checks and encodes an event. Its errors are events.ErrInvalid.
+func prepare(e events.Event) (prepared, error) {
+	if err := events.Validate(e); err != nil {
+		return prepared{}, err
+	}
+	raw, err := events.EncodeData(e.Data)
+	if err != nil {
+		return prepared{}, fmt.Errorf("%w: %s: %w", events.ErrInvalid, e.ID, err)
+	}
+	stored, contents, err := events.Externalize(e.Type, raw)
+	if err != nil {
+		return prepared{}, fmt.Errorf("%w: %s: %w", events.ErrInvalid, e.ID, err)
+	}
+	// Decoded again, the payload is what a reader will see: a fold that is fed at
+	// commit and one that is fed from disk must not differ by what JSON drops.
+	if e.Data, err = events.DecodeData(e.Type, raw); err != nil {
+		return prepared{}, fmt.Errorf("%w: %s: %w", events.ErrInvalid, e.ID, err)
+	}
+	e.Raw = raw
+	if !e.Time.IsZero() {
+		e.Time = time.Unix(0, e.Time.UnixNano()).UTC()
+	}
+	p := prepared{
+		entry: entry{
+			id: e.ID, source: e.Source, typ: string(e.Type), subject: string(e.Subject),
+			time: nanoseconds(e.Time), dataVersion: int64(e.DataVersion), configKey: string(e.ConfigKey),
+			runID: e.RunID, attemptID: e.AttemptID, callID: e.CallID,
+			actor: e.Actor, traceParent: e.TraceParent, data: stored,
+		},
+		packed:   pack(stored),
+		contents: contents,
+		event:    e,
+	}
+	return p, nil
+}
+
+// event gives the entry as a reader sees it. resolve returns a content's body.
+func (e *entry) event(resolve func(hash string) ([]byte, error)) (events.Event, error) {
+	raw, err := events.Inline(e.data, resolve)
+	if err != nil {
+		return events.Event{}, fmt.Errorf("event %d: %w", e.sequence, err)
+	}
+	data, err := events.DecodeData(events.Type(e.typ), raw)
+	if err != nil {
+		return events.Event{}, fmt.Errorf("event %d: %w: %w", e.sequence, events.ErrCorrupt, err)
+	}
+	return events.Event{
+		ID: e.id, Source: e.source, Type: events.Type(e.typ), Subject: events.ServerName(e.subject),
+		Time: timeOf(e.time), DataVersion: int(e.dataVersion), Data: data, Raw: raw,
+		ConfigKey: events.ConfigKey(e.configKey), RunID: e.runID, AttemptID: e.attemptID, CallID: e.callID,
+		Actor: e.actor, TraceParent: e.traceParent,
+		Sequence: events.Sequence(e.sequence), RecordedAt: timeOf(e.recordedAt), Hash: hex.EncodeToString(e.hash[:]),
+	}, nil
+}
+
+func nanoseconds(t time.Time) int64 {
+	if t.IsZero() {
+		return noTime
+	}
+	return t.UnixNano()
+}
+
+func timeOf(ns int64) time.Time {
+	if ns == noTime {
+		return time.Time{}
+	}
+	return time.Unix(0, ns).UTC()
+}

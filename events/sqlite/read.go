@@ -1,0 +1,302 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"mcpledger/events"
+)
+
+// Reading goes page by page, each in a transaction of its own, so that a long read
+// holds up no checkpoint. A page ends after pageEvents events or, where a filter
+// makes matches rare, after as many sequences as can be looked through quickly: by
+// an index, or row by row.
+const (
+	pageEvents       = 512
+	indexedSequences = 1 << 18
+	scannedSequences = 1 << 14
+)
+
+// frequentTypes is the last number of a type that events_rare leaves out.
+const frequentTypes = 16
+
+// maxSequence is past every sequence.
+const maxSequence = math.MaxInt64
+
+// Read yields the events that match q, paging by sequence.
+func (l *Log) Read(ctx context.Context, q events.Query) iter.Seq2[events.Event, error] {
+	return func(yield func(events.Event, error) bool) {
+		p, err := l.newPager(ctx, q)
+		for err == nil && p.more {
+			var page []numbered
+			if page, err = p.next(ctx); err != nil {
+				break
+			}
+			for i := range page {
+				e, decodeErr := l.decode(ctx, &page[i])
+				if decodeErr != nil {
+					err = decodeErr
+					break
+				}
+				if !yield(e, nil) {
+					return
+				}
+			}
+		}
+		if err != nil {
+			yield(events.Event{}, err)
+		}
+	}
+}
+
+// decode spells out what a row has by number and by hash.
+func (l *Log) decode(ctx context.Context, row *numbered) (events.Event, error) {
+	err := row.spell(func(id int64) (string, error) { return l.names.text(ctx, id) })
+	if err != nil {
+		return events.Event{}, l.readError(ctx, err)
+	}
+	return row.event(func(hash string) ([]byte, error) {
+		body, err := l.Content(ctx, hash)
+		if errors.Is(err, events.ErrNotFound) {
+			return nil, fmt.Errorf("%w: %w", events.ErrCorrupt, err)
+		}
+		return body, err
+	})
+}
+
+// pager reads the rows that match a query, a page at a time.
+type pager struct {
+	log *Log
+	filter
+	window int64 // sequences looked through for one page
+	desc   bool
+	limit  int   // rows yet to be returned; 0: all
+	low    int64 // sequences above it are yet to be looked at
+	high   int64 // and below it
+	more   bool
+}
+
+func (l *Log) newPager(ctx context.Context, q events.Query) (*pager, error) {
+	p := &pager{
+		log: l, window: scannedSequences, desc: q.Desc, limit: q.Limit,
+		low: int64(q.After), high: maxSequence, more: true,
+	}
+	if q.Before > 0 {
+		p.high = int64(q.Before)
+	}
+	for _, c := range []struct {
+		column string
+		names  []string
+	}{
+		{"subject", optional(string(q.Subject))}, {"source", optional(q.Source)}, {"config_key", optional(string(q.ConfigKey))},
+	} {
+		ids, err := l.numbers(ctx, c.names)
+		if err != nil {
+			return nil, err
+		}
+		p.isOneOf(c.column, ids)
+	}
+	types := make([]string, len(q.Types))
+	for i, t := range q.Types {
+		types[i] = string(t)
+	}
+	ids, err := l.numbers(ctx, types)
+	if err != nil {
+		return nil, err
+	}
+	rare := len(ids) > 0 && slices.Min(ids) > frequentTypes
+	indexed := q.Subject != "" || q.RunID != "" || q.CallID != ""
+	if rare && !indexed {
+		p.rareTypes()
+	}
+	p.isOneOf("type", ids)
+	p.is("run_id = ?", idValue(q.RunID))
+	p.is("attempt_id = ?", idValue(q.AttemptID))
+	p.is("call_id = ?", idValue(q.CallID))
+	if !q.Since.IsZero() {
+		p.is("time >= ?", clampedNanoseconds(q.Since))
+	}
+	if !q.Until.IsZero() {
+		p.is("time < ?", clampedNanoseconds(q.Until))
+	}
+	if p.where == "" || indexed || rare {
+		p.window = indexedSequences
+	}
+	return p, nil
+}
+
+// next returns the next page, which may be empty while p.more is set.
+func (p *pager) next(ctx context.Context) ([]numbered, error) {
+	last, err := p.log.lastSequence(ctx)
+	if err != nil {
+		return nil, err
+	}
+	low, high, order := min(p.low, last), min(p.high, last+1), "ASC"
+	if p.desc {
+		low, order = max(low, high-1-p.window), "DESC"
+	} else {
+		high = min(high, low+1+p.window)
+	}
+	want := pageEvents
+	if p.limit > 0 {
+		want = min(want, p.limit)
+	}
+	page, err := selectEvents(ctx, p.log.reads, p.filter, low, high, order, want)
+	if err != nil {
+		return nil, p.log.readError(ctx, err)
+	}
+	switch full := len(page) == want; {
+	case full && p.desc:
+		p.high = page[want-1].sequence
+	case full:
+		p.low = page[want-1].sequence
+	case p.desc:
+		p.high = low + 1
+	default:
+		p.low = high - 1
+	}
+	p.more = p.low < min(p.high-1, last)
+	if p.limit > 0 {
+		p.limit -= len(page)
+		p.more = p.more && p.limit > 0
+	}
+	return page, nil
+}
+
+// filter is conditions on the columns of events.
+type filter struct {
+	index string // " INDEXED BY " and a name, if SQLite has to be told
+	where string // each condition after " AND "
+	args  []any
+}
+
+// rareTypes asks for the types that events_rare indexes, by that index.
+func (f *filter) rareTypes() {
+	f.index = " INDEXED BY events_rare"
+	f.where += fmt.Sprintf(" AND type > %d", frequentTypes)
+}
+
+// isOneOf asks for rows whose column has one of the numbers; no numbers ask nothing.
+func (f *filter) isOneOf(column string, numbers []int64) {
+	if len(numbers) == 0 {
+		return
+	}
+	for _, n := range numbers {
+		f.args = append(f.args, n)
+	}
+	f.where += " AND " + column + " IN (?" + strings.Repeat(", ?", len(numbers)-1) + ")"
+}
+
+// is asks for rows that fulfil condition; a nil value asks nothing.
+func (f *filter) is(condition string, value any) {
+	if value == nil {
+		return
+	}
+	f.where += " AND " + condition
+	f.args = append(f.args, value)
+}
+
+// selectEvents returns the matching rows with low < sequence < high, at most limit,
+// in that order of sequence. With an error it returns those before it.
+func selectEvents(ctx context.Context, db *sql.DB, f filter, low, high int64, order string, limit int) ([]numbered, error) {
+	args := append([]any{low, high}, f.args...)
+	rows, err := db.QueryContext(ctx, "SELECT "+columns+" FROM events"+f.index+" WHERE sequence > ? AND sequence < ?"+
+		f.where+" ORDER BY sequence "+order+" LIMIT ?", append(args, limit)...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var page []numbered
+	for rows.Next() {
+		row, err := scan(rows)
+		if err != nil {
+			return page, err
+		}
+		page = append(page, row)
+	}
+	return page, rows.Err()
+}
+
+// Event returns the event with that id.
+func (l *Log) Event(ctx context.Context, id string) (events.Event, error) {
+	var f filter
+	f.is("id = ?", idValue(id))
+	page, err := selectEvents(ctx, l.reads, f, 0, maxSequence, "ASC", 1)
+	if err != nil {
+		return events.Event{}, l.readError(ctx, err)
+	}
+	if id == "" || len(page) == 0 {
+		return events.Event{}, fmt.Errorf("event %q: %w", id, events.ErrNotFound)
+	}
+	return l.decode(ctx, &page[0])
+}
+
+// Head returns the last event's place and hash.
+func (l *Log) Head(ctx context.Context) (events.Head, error) {
+	if l.isClosed() {
+		return events.Head{}, events.ErrClosed
+	}
+	if l.writer != nil {
+		return *l.writer.head.Load(), nil
+	}
+	var p place
+	var hash []byte
+	err := l.reads.QueryRowContext(ctx, "SELECT sequence, hash FROM events ORDER BY sequence DESC LIMIT 1").Scan(&p.sequence, &hash)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return events.Head{}, l.readError(ctx, err)
+	}
+	copy(p.hash[:], hash)
+	return p.headOf(), nil
+}
+
+func (l *Log) lastSequence(ctx context.Context) (int64, error) {
+	head, err := l.Head(ctx)
+	return int64(head.Sequence), err
+}
+
+// readError says what an error of a read amounts to.
+func (l *Log) readError(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case l.isClosed():
+		return events.ErrClosed
+	}
+	return fmt.Errorf("read log in %s: %w", l.dir, explain(err))
+}
+
+// numbers returns the numbers of names, 0 for one that has none.
+func (l *Log) numbers(ctx context.Context, names []string) ([]int64, error) {
+	ids := make([]int64, len(names))
+	for i, name := range names {
+		var err error
+		if ids[i], err = l.names.number(ctx, name); err != nil {
+			return nil, l.readError(ctx, err)
+		}
+	}
+	return ids, nil
+}
+
+func optional(name string) []string {
+	if name == "" {
+		return nil
+	}
+	return []string{name}
+}
+
+func clampedNanoseconds(t time.Time) int64 {
+	switch {
+	case t.Before(events.EarliestTime):
+		return events.EarliestTime.UnixNano()
+	case t.After(events.LatestTime):
+		return events.LatestTime.UnixNano()
+	}
+	return t.UnixNano()
+}

@@ -1,0 +1,349 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"mcpledger/events"
+)
+
+// place is the end of the chain: the last event's sequence and hash.
+type place struct {
+	sequence int64
+	hash     digest
+}
+
+// headOf gives the place in the form others note; the zero Head for an empty log.
+func (p place) headOf() events.Head {
+	if p.sequence == 0 {
+		return events.Head{}
+	}
+	return events.Head{Sequence: events.Sequence(p.sequence), Hash: hex.EncodeToString(p.hash[:])}
+}
+
+// sign returns the signature of a place under the key of a data folder.
+func (p place) sign(key []byte) []byte {
+	mac := hmac.New(sha256.New, DeriveKey(key, "log head"))
+	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(p.sequence)))
+	mac.Write(p.hash[:])
+	return mac.Sum(nil)
+}
+
+// store writes events through one connection, in transactions that the caller
+// begins and commits. It is used by one goroutine at a time.
+type store struct {
+	conn *sql.Conn
+	key  []byte
+
+	head         place
+	lastRecorded int64 // recorded_at of the event at head
+	ids          map[string]int64
+	fresh        []string        // names numbered since begin
+	kept         map[digest]bool // contents known to be in the database; a cache
+	stale        bool            // the fields above may differ from the database
+	buf          []byte
+
+	beginTx, commitTx, rollbackTx, save, release, undo          *sql.Stmt
+	insertEvent, insertContent, insertName, insertStep, setHead *sql.Stmt
+	findName, findEvent                                         *sql.Stmt
+
+	stmts []*sql.Stmt // all of them
+}
+
+// maxKept bounds the cache of content hashes.
+const maxKept = 1 << 14
+
+// background is the context of every write: what was begun is finished or undone,
+// whoever stops waiting for it.
+var background = context.Background()
+
+func newStore(ctx context.Context, db *sql.DB, key []byte) (*store, error) {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &store{conn: conn, key: key, stale: true}
+	for _, p := range []struct {
+		to   **sql.Stmt
+		text string
+	}{
+		{&s.beginTx, "BEGIN IMMEDIATE"},
+		{&s.commitTx, "COMMIT"},
+		{&s.rollbackTx, "ROLLBACK"},
+		{&s.save, "SAVEPOINT batch"},
+		{&s.release, "RELEASE batch"},
+		{&s.undo, "ROLLBACK TO batch"},
+		{&s.insertEvent, "INSERT INTO events (" + columns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+		{&s.insertContent, "INSERT INTO contents (hash, sequence, body) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"},
+		{&s.insertName, "INSERT INTO names (name) VALUES (?)"},
+		{&s.insertStep, "INSERT INTO clock_steps (sequence) VALUES (?)"},
+		{&s.setHead, "INSERT OR REPLACE INTO head (one, sequence, hash, mac) VALUES (1, ?, ?, ?)"},
+		{&s.findName, "SELECT id FROM names WHERE name = ?"},
+		{&s.findEvent, "SELECT " + columns + " FROM events WHERE id = ? AND source = ?"},
+	} {
+		stmt, err := conn.PrepareContext(ctx, p.text)
+		if err != nil {
+			return nil, errors.Join(err, s.close())
+		}
+		*p.to = stmt
+		s.stmts = append(s.stmts, stmt)
+	}
+	return s, nil
+}
+
+// close lets go of the connection. A statement left open would keep SQLite from
+// closing the database, and from its last checkpoint.
+func (s *store) close() error {
+	var errs []error
+	for _, stmt := range s.stmts {
+		errs = append(errs, stmt.Close())
+	}
+	return errors.Join(append(errs, s.conn.Close())...)
+}
+
+// begin starts a transaction that holds the database's write lock.
+func (s *store) begin() error {
+	if _, err := s.beginTx.ExecContext(background); err != nil {
+		return err
+	}
+	s.fresh = s.fresh[:0]
+	if !s.stale {
+		return nil
+	}
+	if err := s.reload(); err != nil {
+		s.rollback()
+		return err
+	}
+	s.stale = false
+	return nil
+}
+
+// reload takes the end of the chain from the database.
+func (s *store) reload() error {
+	s.ids, s.kept = map[string]int64{}, map[digest]bool{}
+	s.head, s.lastRecorded = place{}, 0
+	var hash []byte
+	err := s.conn.QueryRowContext(background,
+		"SELECT sequence, hash, recorded_at FROM events ORDER BY sequence DESC LIMIT 1").
+		Scan(&s.head.sequence, &hash, &s.lastRecorded)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	copy(s.head.hash[:], hash)
+	return nil
+}
+
+// commit signs the head and makes the transaction durable.
+func (s *store) commit() error {
+	if s.head.sequence > 0 {
+		if _, err := s.setHead.ExecContext(background, s.head.sequence, s.head.hash[:], s.head.sign(s.key)); err != nil {
+			return err
+		}
+	}
+	_, err := s.commitTx.ExecContext(background)
+	return err
+}
+
+// rollback ends the transaction without a trace. After an error SQLite may have
+// ended it already, so the outcome says nothing; the next begin looks for itself.
+func (s *store) rollback() {
+	_, _ = s.rollbackTx.ExecContext(background)
+	s.stale = true
+}
+
+// addAll stores a batch at the end of the chain, all or nothing, and returns the
+// events' places in receipt and those that are new in stored. An events.ErrConflict
+// leaves the transaction as it was; after any other error it must be rolled back.
+func (s *store) addAll(batch []prepared, recordedAt int64) (receipt events.Receipt, stored []events.Event, err error) {
+	single := len(batch) == 1
+	before := mark{s.head, s.lastRecorded, len(s.fresh)}
+	if !single {
+		if _, err := s.save.ExecContext(background); err != nil {
+			return events.Receipt{}, nil, err
+		}
+	}
+	receipt.Sequences = make([]events.Sequence, 0, len(batch))
+	for i := range batch {
+		p := &batch[i]
+		p.recordedAt = recordedAt
+		first, err := s.add(p)
+		switch {
+		case errors.Is(err, events.ErrConflict) && !single:
+			if _, err := s.undo.ExecContext(background); err != nil {
+				return events.Receipt{}, nil, err
+			}
+			if _, err := s.release.ExecContext(background); err != nil {
+				return events.Receipt{}, nil, err
+			}
+			s.returnTo(before)
+			return events.Receipt{}, nil, err
+		case err != nil:
+			return events.Receipt{}, nil, err
+		case first < p.sequence:
+			receipt.Duplicates++
+			receipt.Sequences = append(receipt.Sequences, events.Sequence(first))
+		default:
+			receipt.Sequences = append(receipt.Sequences, events.Sequence(p.sequence))
+			stored = append(stored, p.stored())
+		}
+	}
+	if !single {
+		if _, err := s.release.ExecContext(background); err != nil {
+			return events.Receipt{}, nil, err
+		}
+	}
+	return receipt, stored, nil
+}
+
+// mark is the state of a store before a batch that may have to be undone.
+type mark struct {
+	head         place
+	lastRecorded int64
+	fresh        int
+}
+
+func (s *store) returnTo(m mark) {
+	for _, name := range s.fresh[m.fresh:] {
+		delete(s.ids, name)
+	}
+	s.fresh = s.fresh[:m.fresh]
+	s.head, s.lastRecorded = m.head, m.lastRecorded
+	clear(s.kept)
+}
+
+// add stores one event after the head, at p.recordedAt, and returns its place:
+// p.sequence, or a smaller one if the log has the event already.
+func (s *store) add(p *prepared) (int64, error) {
+	p.sequence = s.head.sequence + 1
+	p.hash, s.buf = p.chain(s.head.hash, s.buf)
+	var numbers [5]any
+	for i, name := range [...]string{p.source, p.typ, p.subject, p.configKey, p.actor} {
+		var err error
+		if numbers[i], err = s.numberOf(name); err != nil {
+			return 0, err
+		}
+	}
+	var at, trace any
+	if p.time != noTime {
+		at = p.time
+	}
+	if p.traceParent != "" {
+		trace = p.traceParent
+	}
+	id := idValue(p.id)
+	_, err := s.insertEvent.ExecContext(background, p.sequence, id, numbers[0], numbers[1], numbers[2], at,
+		p.dataVersion, p.recordedAt, numbers[3], idValue(p.runID), idValue(p.attemptID), idValue(p.callID),
+		numbers[4], trace, p.packed, p.hash[:])
+	if isUnique(err) {
+		return s.earlier(p, id, numbers[0])
+	}
+	if err != nil {
+		return 0, err
+	}
+	for _, c := range p.contents {
+		if err := s.keep(c, p.sequence); err != nil {
+			return 0, err
+		}
+	}
+	if p.recordedAt < s.lastRecorded {
+		if _, err := s.insertStep.ExecContext(background, p.sequence); err != nil {
+			return 0, err
+		}
+	}
+	s.head, s.lastRecorded = place{p.sequence, p.hash}, p.recordedAt
+	return p.sequence, nil
+}
+
+// earlier returns the place of the event that has p's id and source, or
+// events.ErrConflict if that one records something else.
+func (s *store) earlier(p *prepared, id, source any) (int64, error) {
+	rows, err := s.findEvent.QueryContext(background, id, source)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	if !rows.Next() {
+		return 0, errors.Join(rows.Err(), fmt.Errorf("%w: event %q is indexed but missing", events.ErrCorrupt, p.id))
+	}
+	first, err := scan(rows)
+	if err != nil {
+		return 0, err
+	}
+	if err := rows.Close(); err != nil {
+		return 0, err
+	}
+	if err := first.spell(s.nameOf); err != nil {
+		return 0, err
+	}
+	if !first.sameContent(&p.entry) {
+		return 0, fmt.Errorf("%w: %q from %q is event %d", events.ErrConflict, p.id, p.source, first.sequence)
+	}
+	return first.sequence, nil
+}
+
+// numberOf returns the number of a name, giving it one if it has none; nil for the
+// empty name.
+func (s *store) numberOf(name string) (any, error) {
+	if name == "" {
+		return nil, nil
+	}
+	if id, ok := s.ids[name]; ok {
+		return id, nil
+	}
+	var id int64
+	err := s.findName.QueryRowContext(background, name).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) {
+		var res sql.Result
+		if res, err = s.insertName.ExecContext(background, name); err == nil {
+			id, err = res.LastInsertId()
+			s.fresh = append(s.fresh, name)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.ids[name] = id
+	return id, nil
+}
+
+func (s *store) nameOf(id int64) (name string, err error) {
+	if id == 0 {
+		return "", nil
+	}
+	err = s.conn.QueryRowContext(background, "SELECT name FROM names WHERE id = ?", id).Scan(&name)
+	return name, err
+}
+
+// keep stores a content that an event refers to, once.
+func (s *store) keep(c events.Content, sequence int64) error {
+	hash, err := parseDigest(c.Hash)
+	if err != nil {
+		return err
+	}
+	if s.kept[hash] {
+		return nil
+	}
+	if _, err := s.insertContent.ExecContext(background, hash[:], sequence, c.Body); err != nil {
+		return err
+	}
+	if len(s.kept) >= maxKept {
+		clear(s.kept)
+	}
+	s.kept[hash] = true
+	return nil
+}
+
+// stored returns the event with what the log assigned.
+func (p *prepared) stored() events.Event {
+	e := p.event
+	e.Sequence = events.Sequence(p.sequence)
+	e.RecordedAt = timeOf(p.recordedAt)
+	e.Hash = hex.EncodeToString(p.hash[:])
+	return e
+}

@@ -1,0 +1,222 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"mcpledger/events"
+)
+
+// request is a batch, or a snapshot, that waits to be stored.
+type request struct {
+	batch    []prepared
+	snapshot *snapshot // stored beside the events; batch is empty then
+
+	receipt events.Receipt
+	stored  []events.Event // those of the batch that were new
+	err     error
+	done    chan struct{} // closed when the fields above are set
+}
+
+// writer is the one goroutine that writes the log, and what others see of it.
+type writer struct {
+	store    *store
+	dir      string
+	now      func() time.Time
+	log      *slog.Logger
+	maxGroup int           // events in one transaction, unless one batch has more
+	retry    time.Duration // between looks whether a log that was unavailable can be written
+
+	requests  chan *request
+	closing   chan struct{}
+	closed    chan struct{} // closed when all is stored
+	committed *broadcast
+	grown     chan struct{} // tells the checkpointer that the log has grown
+
+	head atomic.Pointer[events.Head]
+
+	mu          sync.Mutex
+	subscribers []func([]events.Event)
+	unavailable error
+}
+
+// submit hands a request to the writer and waits until it is stored or refused.
+func (w *writer) submit(ctx context.Context, r *request) error {
+	r.done = make(chan struct{})
+	select {
+	case w.requests <- r:
+	case <-w.closing:
+		return events.ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-r.done:
+		return r.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// run stores what is submitted until closing is closed and nobody waits any more.
+func (w *writer) run() {
+	defer close(w.closed)
+	timer := time.NewTimer(w.retry)
+	defer timer.Stop()
+	for {
+		select {
+		case r := <-w.requests:
+			w.commit(w.gather(r))
+		case <-timer.C:
+			if w.state() != nil {
+				w.commit(nil)
+			}
+			timer.Reset(w.retry)
+		case <-w.closing:
+			select {
+			case r := <-w.requests:
+				w.commit(w.gather(r))
+			default:
+				return
+			}
+		}
+	}
+}
+
+// gather returns first and the requests that are waiting with it, as many as one
+// transaction takes.
+func (w *writer) gather(first *request) []*request {
+	group := []*request{first}
+	for n := len(first.batch); n < w.maxGroup; {
+		select {
+		case r := <-w.requests:
+			group = append(group, r)
+			n += len(r.batch)
+		default:
+			return group
+		}
+	}
+	return group
+}
+
+// commit stores a group of requests in one transaction and answers them. A batch in
+// conflict is refused alone. An empty group writes the head again, which tells
+// whether the log can be written.
+func (w *writer) commit(group []*request) {
+	err := w.transact(group)
+	w.setState(err)
+	if err == nil {
+		w.announce(group)
+	}
+	for _, r := range group {
+		if err != nil {
+			r.receipt, r.stored, r.err = events.Receipt{}, nil, err
+		}
+		close(r.done)
+	}
+}
+
+// transact stores a group. An error means that nothing of it is stored.
+func (w *writer) transact(group []*request) error {
+	s := w.store
+	if err := s.begin(); err != nil {
+		return w.failed(err)
+	}
+	recordedAt := w.now().UnixNano()
+	for _, r := range group {
+		if r.snapshot != nil {
+			if err := s.saveSnapshot(r.snapshot); err != nil {
+				s.rollback()
+				return w.failed(err)
+			}
+			continue
+		}
+		receipt, stored, err := s.addAll(r.batch, recordedAt)
+		if err != nil && !isConflict(err) {
+			s.rollback()
+			return w.failed(err)
+		}
+		r.receipt, r.stored, r.err = receipt, stored, err
+	}
+	if err := s.commit(); err != nil {
+		s.rollback()
+		return w.failed(err)
+	}
+	return nil
+}
+
+func (w *writer) failed(err error) error {
+	return fmt.Errorf("append to %s: %w", w.dir, explain(err))
+}
+
+// announce tells everybody of a commit, in the order in which it must be seen:
+// those registered with OnCommit, Head, Follow.
+func (w *writer) announce(group []*request) {
+	var stored []events.Event
+	for _, r := range group {
+		stored = append(stored, r.stored...)
+	}
+	if len(stored) == 0 {
+		return
+	}
+	w.mu.Lock()
+	subscribers := w.subscribers
+	w.mu.Unlock()
+	for _, fn := range subscribers {
+		fn(stored)
+	}
+	head := w.store.head.headOf()
+	w.head.Store(&head)
+	w.committed.send()
+	select {
+	case w.grown <- struct{}{}:
+	default:
+	}
+}
+
+// state returns why the log could not be written last time, nil if it could.
+func (w *writer) state() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.unavailable
+}
+
+func (w *writer) setState(err error) {
+	w.mu.Lock()
+	before := w.unavailable
+	w.unavailable = err
+	w.mu.Unlock()
+	switch {
+	case err != nil && before == nil:
+		w.log.LogAttrs(background, slog.LevelError, "log unavailable", slog.Any("err", err))
+	case err == nil && before != nil:
+		w.log.LogAttrs(background, slog.LevelInfo, "log available again")
+	}
+}
+
+// broadcast wakes everybody who waits on the channel of wait.
+type broadcast struct {
+	mu sync.Mutex
+	ch chan struct{}
+}
+
+func newBroadcast() *broadcast { return &broadcast{ch: make(chan struct{})} }
+
+// wait returns a channel that is closed at the next send. Take it before looking
+// for what a send announces.
+func (b *broadcast) wait() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.ch
+}
+
+func (b *broadcast) send() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	close(b.ch)
+	b.ch = make(chan struct{})
+}

@@ -1,0 +1,80 @@
+// Package migrations holds the numbered changes of the log's database schema and
+// applies them. It knows SQL and nothing of events. Migrations are only added; one
+// that was released is never edited.
+package migrations
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+
+	"github.com/pressly/goose/v3"
+)
+
+//go:embed *.sql
+var files embed.FS
+
+// The errors of a schema that does not fit this program, for errors.Is.
+var (
+	// ErrNewer reports a database that a newer version of the program has migrated.
+	ErrNewer = errors.New("schema is newer than this program")
+	// ErrOlder reports a database with migrations outstanding.
+	ErrOlder = errors.New("schema is older than this program")
+)
+
+// Apply brings the database to the newest schema. It changes nothing and returns
+// ErrNewer if the database is past it. Two processes must not apply at once: the
+// caller holds a lock.
+func Apply(ctx context.Context, db *sql.DB) error {
+	p, err := provider(db)
+	if err != nil {
+		return err
+	}
+	current, newest, err := p.GetVersions(ctx)
+	if err != nil {
+		return fmt.Errorf("read schema version: %w", err)
+	}
+	if current > newest {
+		return tooNew(current, newest)
+	}
+	if _, err := p.Up(ctx); err != nil {
+		return fmt.Errorf("migrate from schema %d: %w", current, err)
+	}
+	return nil
+}
+
+// Check returns nil if the database has the newest schema, else ErrNewer or
+// ErrOlder. It writes nothing.
+func Check(ctx context.Context, db *sql.DB) error {
+	p, err := provider(db)
+	if err != nil {
+		return err
+	}
+	sources := p.ListSources()
+	newest := sources[len(sources)-1].Version
+	var current int64
+	err = db.QueryRowContext(ctx, "SELECT max(version_id) FROM goose_db_version").Scan(&current)
+	switch {
+	case err != nil:
+		return fmt.Errorf("read schema version: %w", err)
+	case current > newest:
+		return tooNew(current, newest)
+	case current < newest:
+		return fmt.Errorf("schema %d, this program needs %d: %w", current, newest, ErrOlder)
+	}
+	return nil
+}
+
+func provider(db *sql.DB) (*goose.Provider, error) {
+	p, err := goose.NewProvider(goose.DialectSQLite3, db, files, goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return nil, fmt.Errorf("read migrations: %w", err)
+	}
+	return p, nil
+}
+
+func tooNew(current, newest int64) error {
+	return fmt.Errorf("schema %d, this program knows %d: %w", current, newest, ErrNewer)
+}
