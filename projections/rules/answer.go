@@ -1,0 +1,176 @@
+package rules
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxAnswerBytes bounds what is taken from one body, in bytes.
+const maxAnswerBytes = 400
+
+// startsBody reports whether text looks like the start of a JSON object or of HTML.
+func startsBody(text []byte) bool {
+	if len(text) < 3 {
+		return false
+	}
+	if text[0] == '{' {
+		rest := bytes.TrimLeft(text[1:], " \n")
+		return len(rest) > 0 && (rest[0] == '"' || rest[0] == '\'')
+	}
+	c := text[1] | 0x20
+	return text[0] == '<' && (text[1] == '!' || 'a' <= c && c <= 'z')
+}
+
+// appendAnswer appends what a body says in words, on one line: the telling values of
+// JSON, the visible text of HTML, else the text itself.
+func appendAnswer(dst, body []byte) []byte {
+	body = bytes.TrimLeft(body, " \n")
+	switch {
+	case len(body) == 0:
+		return dst
+	case body[0] == '{' || body[0] == '[':
+		return appendJSONWords(dst, body)
+	case body[0] == '<':
+		return appendHTMLWords(dst, body)
+	default:
+		return append(dst, body[:min(len(body), maxAnswerBytes)]...)
+	}
+}
+
+// tellingKeys are the keys under which JSON bodies say what failed.
+var tellingKeys = map[string]bool{
+	"error": true, "message": true, "error_description": true, "detail": true, "details": true,
+	"title": true, "reason": true, "code": true, "type": true, "description": true, "msg": true,
+	"errors": true, "fault": true, "faultstring": true, "errormessage": true, "error_message": true,
+	"error_msg": true, "err": true, "cause": true, "text": true, "hint": true, "error_code": true,
+	"errorcode": true, "status": true, "statusmessage": true, "result": true,
+}
+
+// appendJSONWords appends the string values of telling keys at any depth, in their
+// order. It walks the tokens without a tree, since a body may be cut anywhere or be
+// a Python dictionary in single quotes.
+func appendJSONWords(dst, body []byte) []byte {
+	start := len(dst)
+	telling := false
+	for i := 0; i < len(body) && len(dst)-start < maxAnswerBytes; i++ {
+		switch c := body[i]; c {
+		case '"', '\'':
+			end := closingQuote(body, i)
+			value := body[i+1 : end]
+			i = end
+			if rest := bytes.TrimLeft(body[min(end+1, len(body)):], " \n"); len(rest) > 0 && rest[0] == ':' {
+				telling = len(value) <= 20 && tellingKeys[lowerASCII(string(value))]
+			} else if telling {
+				dst = appendWord(dst, start, value)
+			}
+		case '}':
+			telling = false
+		}
+	}
+	return dst
+}
+
+// closingQuote returns the index of the quote that ends the string opened at i, or
+// the length of body.
+func closingQuote(body []byte, i int) int {
+	for j := i + 1; j < len(body); j++ {
+		switch body[j] {
+		case '\\':
+			j++
+		case body[i]:
+			return j
+		}
+	}
+	return len(body)
+}
+
+// appendWord appends a JSON string's value unless dst holds it already.
+func appendWord(dst []byte, start int, value []byte) []byte {
+	at := len(dst)
+	if at > start {
+		dst = append(dst, ": "...)
+	}
+	from := len(dst)
+	dst = appendUnescaped(dst, value)
+	word := dst[from:]
+	if len(word) == 0 || string(word) == "text" || bytes.Contains(dst[start:at], word) {
+		return dst[:at]
+	}
+	return dst
+}
+
+// appendUnescaped appends a JSON string's value on one line.
+func appendUnescaped(dst, value []byte) []byte {
+	for i := 0; i < len(value); i++ {
+		c := value[i]
+		if c != '\\' || i+1 == len(value) {
+			if c == '\n' {
+				c = ' '
+			}
+			dst = append(dst, c)
+			continue
+		}
+		i++
+		switch value[i] {
+		case 'n', 'r', 't':
+			dst = append(dst, ' ')
+		case 'u':
+			if i+5 <= len(value) {
+				if r, err := strconv.ParseUint(string(value[i+1:i+5]), 16, 32); err == nil && r >= ' ' {
+					dst = utf8.AppendRune(dst, rune(r))
+				}
+				i += 4
+			}
+		default:
+			dst = append(dst, value[i])
+		}
+	}
+	return dst
+}
+
+// unseenTags are the elements whose content a browser does not show.
+var unseenTags = []string{"script", "style", "svg", "noscript"}
+
+// appendHTMLWords appends the visible text of HTML, on one line.
+func appendHTMLWords(dst, body []byte) []byte {
+	start := len(dst)
+	space := false
+	for i := 0; i < len(body) && len(dst)-start < maxAnswerBytes; i++ {
+		switch c := body[i]; {
+		case c == '<':
+			i += lenTag(body[i:]) - 1
+			space = true
+		case c == ' ' || c == '\n':
+			space = true
+		default:
+			if space && len(dst) > start {
+				dst = append(dst, ' ')
+			}
+			space = false
+			dst = append(dst, c)
+		}
+	}
+	return dst
+}
+
+// lenTag returns the length of the tag or comment that html begins with, with the
+// content of an element that is not shown.
+func lenTag(html []byte) int {
+	close := ">"
+	if bytes.HasPrefix(html, []byte("<!--")) {
+		close = "-->"
+	} else {
+		for _, tag := range unseenTags {
+			if len(html) > len(tag) && strings.EqualFold(string(html[1:1+len(tag)]), tag) {
+				close = "</" + tag + ">"
+			}
+		}
+	}
+	end := bytes.Index(html, []byte(close))
+	if end < 0 {
+		return len(html)
+	}
+	return end + len(close)
+}

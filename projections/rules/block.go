@@ -1,0 +1,174 @@
+package rules
+
+import "bytes"
+
+// block is a run of lines that says what failed.
+type block struct {
+	from, to int  // lines of the reading; none when from == to
+	best     int  // the line that says most
+	frame    span // the stack frame it comes from, if one is shown
+}
+
+// maxBlockLines bounds a block.
+const maxBlockLines = 48
+
+// quietScore is the score of a line that is no part of any block.
+const quietScore = 10
+
+// score says how much a line tells of what failed. The numbers matter by their
+// order alone: a cause named before an announced error before any other line, an
+// answer of the server before its standard error before the client's words.
+func (l *line) score() int {
+	score := 0
+	switch l.kind {
+	case kindRoot:
+		score = 60
+	case kindThrown:
+		score = 54
+	case kindError:
+		score = 50
+	case kindPlain:
+		score = 20
+		if l.cues&cueCause != 0 {
+			score = 40
+		}
+	case kindInfo:
+		return quietScore
+	case kindHollow:
+		return quietScore / 2
+	default:
+		return -1
+	}
+	switch {
+	case l.cues&cueCause != 0:
+		score += 8
+	case l.cues&cueGeneric != 0:
+		score -= 12
+	case l.cues&cueFailure != 0:
+		score += 2
+	}
+	switch l.from {
+	case fromMessage:
+		score += 20
+	case fromBody:
+		score += 6
+	case fromError:
+		score -= 6
+	}
+	return score
+}
+
+// decide returns the block of the line that tells most, of equal ones the last: what
+// a program says last is what ended it. When no line says anything the block is
+// empty and best is the last report of work done, or -1.
+func (r *reading) decide() block {
+	best, top := -1, 0
+	for i := range r.lines {
+		if score := r.lines[i].score(); score >= top && score > 0 {
+			best, top = i, score
+		}
+	}
+	if top <= quietScore {
+		return block{best: best}
+	}
+	return r.blockAt(best)
+}
+
+// blockAt returns the block around a line that says something.
+func (r *reading) blockAt(best int) block {
+	b := block{from: best, to: best + 1, best: best}
+	for b.from > 0 && b.best-b.from < maxBlockLines && r.leads(b.from-1, b.from) {
+		b.from--
+	}
+	for b.to < len(r.lines) && b.to-b.from < maxBlockLines && r.follows(b.to, b.from) {
+		b.to++
+	}
+	b.frame = r.frameOf(b)
+	return b
+}
+
+// leads reports whether line i belongs to the block that begins with the next line.
+func (r *reading) leads(i, next int) bool {
+	above, below := &r.lines[i], &r.lines[next]
+	if above.from != below.from || !above.inBlock() {
+		return false
+	}
+	switch {
+	case above.tree || below.tree:
+		return above.tree && below.tree
+	case r.isNPM(i):
+		return r.isNPM(next)
+	default:
+		return below.kind == kindRoot && above.indent < below.indent
+	}
+}
+
+// follows reports whether line i continues the block that begins at line from.
+func (r *reading) follows(i, from int) bool {
+	l, head := &r.lines[i], &r.lines[from]
+	if l.from != head.from {
+		return false
+	}
+	switch npm := r.isNPM(from); {
+	case npm || head.tree:
+		return r.isNPM(i) == npm && (l.tree || npm || l.indent > head.indent)
+	case l.kind == kindFrame || l.kind == kindProp:
+		return true
+	case l.kind == kindBlank:
+		return i+1 < len(r.lines) && r.goesOn(i+1, from)
+	case l.kind == kindPlain:
+		return !l.stamped && (!head.stamped || l.indent > 0)
+	default: // another error, or noise
+		return l.indent > head.indent && l.says() && !l.stamped
+	}
+}
+
+// goesOn reports whether line i, behind a blank one, still belongs to the block that
+// begins at line from: it is indented, the first of a list of causes, or a named
+// value.
+func (r *reading) goesOn(i, from int) bool {
+	l, head := &r.lines[i], &r.lines[from]
+	if l.from != head.from || l.stamped || l.kind != kindPlain && l.kind != kindProp {
+		return false
+	}
+	low := r.low[l.content:l.end]
+	colon := bytes.IndexByte(low, ':')
+	return l.indent > 0 || has(low, "caused by:") || 0 < colon && colon <= 24
+}
+
+func (r *reading) isNPM(i int) bool {
+	return has(r.low[r.lines[i].content:], "npm error")
+}
+
+// innerFrames begin frames of a runtime, which say nothing of the program.
+var innerFrames = []string{"at node:", "at internal/", "at module.", "at java.base", "at system.", "runtime.", "panic(", "goroutine ", "/"}
+
+// frameOf returns the frame the block comes from: for Python, whose innermost frame
+// stands last, the one above; else the first below that is not the runtime's own.
+func (r *reading) frameOf(b block) span {
+	above := span{}
+	for i := b.from - 1; i >= 0 && r.lines[i].kind == kindFrame; i-- {
+		l := &r.lines[i]
+		if low := r.low[l.content:l.end]; has(low, `file "`) {
+			return span{l.content, l.end}
+		} else if isPlace(low) {
+			above = span{l.content, l.end}
+		}
+	}
+	for i := b.best + 1; i < len(r.lines) && r.lines[i].from == r.lines[b.best].from; i++ {
+		l := &r.lines[i]
+		if low := r.low[l.content:l.end]; l.kind == kindFrame && !isInner(low) && !isCarets(low) {
+			return span{l.content, l.end}
+		}
+	}
+	return above
+}
+
+func isInner(low []byte) bool {
+	for _, prefix := range innerFrames {
+		if has(low, prefix) {
+			return true
+		}
+	}
+	return bytes.Contains(low, []byte("(node:"))
+}

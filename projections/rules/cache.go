@@ -1,0 +1,119 @@
+package rules
+
+import (
+	"hash/maphash"
+	"sync"
+
+	"mcpledger/events"
+)
+
+// cacheSize is how many verdicts each of the two halves of a set's cache holds.
+const cacheSize = 4096
+
+// cache remembers verdicts by what the set can see of the evidence, since most
+// failures are repetitions. When the young half is full it becomes the old one, and
+// the old one is forgotten.
+type cache struct {
+	seeds [2]maphash.Seed
+	reads [numberFieldCount]bool // numbers that vary between equal failures and that a rule reads
+
+	mu         sync.RWMutex
+	young, old map[cacheKey]Verdict
+}
+
+// cacheKey is two hashes of the evidence under independent seeds: 128 bits, so that
+// two failures never meet by chance.
+type cacheKey [2]uint64
+
+func newCache(s *Set) *cache {
+	c := &cache{
+		seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
+		young: map[cacheKey]Verdict{},
+	}
+	note := func(m *matcher) {
+		for i := 0; m != nil && i < len(m.numbers); i++ {
+			c.reads[m.numbers[i].field] = true
+		}
+	}
+	for i := range s.rules {
+		note(&s.rules[i].match)
+		note(s.rules[i].unless)
+	}
+	for i := range s.gates {
+		note(&s.gates[i].match)
+		note(s.gates[i].unless)
+	}
+	return c
+}
+
+// verdict returns what is remembered for the evidence, else what judge gives.
+func (c *cache) verdict(e *events.Evidence, judge func() Verdict) Verdict {
+	key := c.key(e)
+	c.mu.RLock()
+	v, ok := c.young[key]
+	if !ok {
+		v, ok = c.old[key]
+	}
+	c.mu.RUnlock()
+	if ok {
+		return v
+	}
+	v = judge()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.young) >= cacheSize {
+		c.young, c.old = map[cacheKey]Verdict{}, c.young
+	}
+	c.young[key] = v
+	return v
+}
+
+// visible is the evidence as a set sees it, in comparable form.
+type visible struct {
+	phase                                        events.Phase
+	transport                                    events.Transport
+	kind                                         events.ErrorKind
+	endedBy                                      events.EndedBy
+	err, command, signal, head, tail, junk       string
+	challenge, location, contentType, body       string
+	message, data, protocol                      string
+	exited, answered                             bool // the code that follows was seen
+	exit, code, status                           int
+	sessionSent, dispatched, spoke               bool
+	junkLines                                    int64
+	elapsed, limit, stderrBytes, lastMS, retryMS int64
+}
+
+func (c *cache) key(e *events.Evidence) cacheKey {
+	v := visible{
+		phase: e.Phase, transport: e.Transport, kind: e.ErrorKind, endedBy: e.EndedBy,
+		err: e.Error, command: e.Command, signal: e.Signal, head: e.StderrHead, tail: e.StderrTail,
+		challenge: e.WWWAuthenticate, location: e.Location, contentType: e.ContentType, body: e.BodyExcerpt,
+		message: e.JSONRPCMessage, data: e.JSONRPCData, protocol: e.ProtocolVersion,
+		status: e.HTTPStatus, sessionSent: e.SessionSent, dispatched: e.Dispatched,
+	}
+	if e.ExitCode != nil {
+		v.exited, v.exit = true, *e.ExitCode
+	}
+	if e.JSONRPCCode != nil {
+		v.answered, v.code = true, *e.JSONRPCCode
+	}
+	if e.StdoutJunk != nil {
+		v.junk = e.StdoutJunk.Excerpt
+	}
+	r := reading{e: e}
+	for _, f := range []struct {
+		field numberField
+		into  *int64
+	}{
+		{numberElapsedMS, &v.elapsed}, {numberLimitMS, &v.limit}, {numberStderrBytes, &v.stderrBytes},
+		{numberStderrLastMS, &v.lastMS}, {numberRetryAfterMS, &v.retryMS}, {numberJunkLines, &v.junkLines},
+	} {
+		if c.reads[f.field] {
+			n, seen := r.number(f.field)
+			*f.into = n
+			v.spoke = v.spoke || f.field == numberStderrLastMS && seen
+		}
+	}
+	return cacheKey{maphash.Comparable(c.seeds[0], v), maphash.Comparable(c.seeds[1], v)}
+}

@@ -1,0 +1,177 @@
+package rules
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
+
+// appendClean appends texts to dst line by line without what only terminals need:
+// colours and other escape sequences, control codes, overwritten progress, the
+// margins of exception groups and the branches of error trees. A line that the width
+// of a terminal had wrapped is joined again. No newline follows the last line.
+func appendClean(dst []byte, texts ...string) []byte {
+	c := cleaner{dst: dst, first: len(dst)}
+	for _, text := range texts {
+		for len(text) > 0 {
+			var raw string
+			raw, text = cutLine(text)
+			c.line(raw)
+		}
+	}
+	return c.dst
+}
+
+// cutLine cuts text after its first line, which ends with \n, \r\n or a lone \r.
+func cutLine(text string) (line, rest string) {
+	end := strings.IndexAny(text, "\n\r")
+	if end < 0 {
+		return text, ""
+	}
+	if strings.HasPrefix(text[end:], "\r\n") {
+		return text[:end], text[end+2:]
+	}
+	return text[:end], text[end+1:]
+}
+
+// cleaner appends cleaned lines to dst, where its own begin at first.
+type cleaner struct {
+	dst    []byte
+	first  int
+	branch int // 1 + the indent of the tree branch the last line belongs to; 0: none
+}
+
+func (c *cleaner) line(raw string) {
+	joined := len(c.dst) > c.first
+	if joined {
+		c.dst = append(c.dst, '\n')
+	}
+	start := len(c.dst)
+	c.dst = appendPlain(c.dst, raw)
+	body := bytes.TrimRight(c.dst[start:], " ")
+	indent := indentOf(body)
+	content := body[indent:]
+	switch glyph := treeGlyph(content); {
+	case glyph.drawn != "":
+		content = append([]byte(glyph.mark), bytes.TrimLeft(content[len(glyph.drawn):], " ")...)
+		c.branch = indent + 1
+	case len(content) == 0 || isRuler(content):
+		content = nil
+		c.branch = 0
+	case content[0] == '|' || bytes.HasPrefix(content, []byte("+ ")):
+		content = bytes.TrimPrefix(content[1:], []byte(" "))
+		indent = 0
+	case c.branch > 0 && indent > c.branch && joined && isWrapped(content):
+		start, indent = start-1, 1 // the newline and the indent become one space
+		c.dst[start] = ' '
+	default:
+		c.branch = 0
+	}
+	c.dst = append(c.dst[:start+indent], content...)
+	if tail := c.dst[start+indent:]; bytes.HasPrefix(tail, []byte("npm ERR!")) {
+		c.dst = slices.Replace(c.dst, start+indent, start+indent+len("npm ERR!"), []byte("npm error")...)
+	}
+}
+
+func indentOf(line []byte) int {
+	for i, b := range line {
+		if b != ' ' {
+			return i
+		}
+	}
+	return len(line)
+}
+
+// The marks of a drawn chain of causes: its head, and what hangs below it.
+const (
+	trunkMark  = "x "
+	branchMark = "-> "
+)
+
+// treeGlyphs are the marks as uv, miette and cargo draw them, in colour and without.
+var treeGlyphs = []struct{ drawn, mark string }{
+	{"╰─▶ ", branchMark}, {"├─▶ ", branchMark}, {"`-> ", branchMark}, {"|-> ", branchMark},
+	{"× ", trunkMark}, {"x ", trunkMark}, {"│ ", ""},
+}
+
+// treeGlyph returns the mark that content begins with, if it does.
+func treeGlyph(content []byte) (glyph struct{ drawn, mark string }) {
+	for _, g := range treeGlyphs {
+		if bytes.HasPrefix(content, []byte(g.drawn)) {
+			return g
+		}
+	}
+	return glyph
+}
+
+// isRuler reports the rulers between the parts of an exception group.
+func isRuler(content []byte) bool {
+	return bytes.HasPrefix(content, []byte("+-")) && bytes.Contains(content, []byte("---"))
+}
+
+// isWrapped reports a line that continues the sentence of the line above it, unlike
+// one that begins with a mark of its own.
+func isWrapped(content []byte) bool {
+	word, _, _ := bytes.Cut(content, []byte(" "))
+	return content[0] != '[' && content[0] != '-' && word[len(word)-1] != ':'
+}
+
+// appendPlain appends one line without escape sequences and control codes; a tab
+// becomes a space.
+func appendPlain(dst []byte, line string) []byte {
+	for i := 0; i < len(line); i++ {
+		switch b := line[i]; {
+		case b == 0x1b:
+			i += lenEscape(line[i:]) - 1
+		case b == '[' && lenColour(line[i:]) > 0:
+			i += lenColour(line[i:]) - 1
+		case b == '\t':
+			dst = append(dst, ' ')
+		case b < ' ' || b == 0x7f:
+		default:
+			dst = append(dst, b)
+		}
+	}
+	return dst
+}
+
+// lenEscape returns the length of the escape sequence that s begins with.
+func lenEscape(s string) int {
+	if len(s) < 2 {
+		return 1
+	}
+	switch s[1] {
+	case '[': // parameters, then one final byte
+		for i := 2; i < len(s); i++ {
+			if s[i] >= '@' && s[i] <= '~' {
+				return i + 1
+			}
+		}
+		return len(s)
+	case ']': // up to BEL or ESC \
+		if end := strings.IndexAny(s[2:], "\a\x1b"); end >= 0 {
+			return 2 + end + 1
+		}
+		return len(s)
+	default:
+		return 2
+	}
+}
+
+// lenColour returns the length of a colour code that lost its escape byte on the
+// way, such as [31m or [0;1m; 0 when s begins with something else.
+func lenColour(s string) int {
+	i, digits := 1, 0
+	for ; i < len(s) && i < 12; i++ {
+		switch {
+		case '0' <= s[i] && s[i] <= '9':
+			digits++
+		case s[i] == ';':
+		case s[i] == 'm' && digits > 0:
+			return i + 1
+		default:
+			return 0
+		}
+	}
+	return 0
+}

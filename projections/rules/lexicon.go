@@ -1,0 +1,121 @@
+package rules
+
+// cue is what a literal says about the line it stands in.
+type cue uint16
+
+const (
+	cueNoise   cue = 1 << iota // a warning, a progress line, a footer: never a cause
+	cueBanner                  // what a healthy server says of itself
+	cueInfo                    // a report of work done
+	cueCause                   // names a cause
+	cueFailure                 // says that something failed
+	cueError                   // announces an error
+	cueGeneric                 // says that all failed, and not why
+	cueRoot                    // announces the cause behind an error
+	cueProp                    // a property of an error object, or a part of one
+)
+
+// word is an entry of the lexicon, in lower case.
+type word struct {
+	literal string
+	cue     cue
+	// first says that it counts at the beginning of a line's content alone.
+	first bool
+}
+
+// lexicon has the words by which the decisive line is told from the others. The
+// words are those of many programs; whole sentences of one program do not belong
+// here but in a rule set.
+var lexicon = buildLexicon(
+	group(cueNoise, false,
+		"deprecat", "experimentalwarning", "npm warn", "npm notice", "trace-warnings", "a complete log of this run",
+		"futurewarning", "userwarning", "runtimewarning", "resourcewarning", "pydantic.dev/", "update available",
+		"looking for funding", "run 'docker run --help'", "see 'docker ", "[notice]", "does not match the detected host platform",
+		"rust_backtrace", "mark-compact", "last few gcs", "native stack trace", "js stacktrace", "most recent call last",
+		"direct cause of the following", "another exception occurred", "--trace-uncaught", "level=warn", `"level":"warn`, `"level":40`,
+		"(sub-exception", "debugger attached", "tip:"),
+	group(cueNoise, true,
+		"warning", "warn:", "warn ", "node.js v", "note:", "unable to find image", "pulling from", "digest:", "status: downloaded",
+		"hint:", "help:", "---", "===", "***", "exit status ", "stack trace:", "call stack:", "at process", "from /"),
+	group(cueBanner, false,
+		"running on stdio", "running on http", "server running", "server is running", "server started", "started and connected",
+		"connected successfully", "listening on", "listening at", "using transport", "server ready", "ready to accept",
+		"waiting for", "initialized", "up and running"),
+	group(cueBanner, true, "starting", "started", "loading", "loaded", "initializing", "connecting to", "welcome", "ready"),
+	group(cueInfo, false,
+		"npm http", "npm info", "npm verb", "npm sill", "level=info", "level=debug", `"level":"info`, `"level":"debug`,
+		`"level":30`, `"level":20`, "cache miss", "cache hit", "processing request of type"),
+	group(cueInfo, true, "downloading", "downloaded", "installed ", "resolved ", "prepared ", "building", "built ", "audited", "uninstalled ",
+		"added ", "fetching", "using cpython", "creating virtual", "need to install the following"),
+	group(cueCause, false,
+		"is required", "are required", "required ", "requires ", "missing", "not set", "not found", "no such", "not defined", "is not a ",
+		"must be", "must set", "must provide", "must specify", "must install", "must supply", "please set", "please provide", "please install",
+		"please log", "please visit", "please open", "please auth", "cannot find", "can't find", "could not find", "couldn't find", "cannot open",
+		"can't open", "cannot read", "cannot import", "cannot load", "cannot connect", "denied", "refused", "unauthori", "forbidden", "not allowed",
+		"not permitted", "invalid", "expired", "revoked", "no module", "does not exist", "doesn't exist", "not exist", "undefined", "not supported",
+		"unsupported", "incompatible", "mismatch", "in use", "already ", "exceeded", "too many", "too large", "too old", "out of memory", "no space",
+		"not recognized", "not installed", "unknown", "unexpected", "unrecognized", "timed out", "timeout", "unreachable", "could not resolve",
+		"name resolution", "enotfound", "eai_again", "econn", "eacces", "eperm", "enoent", "enospc", "emfile", "certificate", "handshake",
+		"self-signed", "self signed", "usage:", "ok to proceed", "killed", "segmentation", "address already", "exec format", "permission",
+		"authenticat", "authoriz", "log in", "login", "logged in", "quota", "rate limit", "does not provide", "no version", "cannot be", "could not be",
+		"expected ", "conflict", "corrupt", "locked", "could not connect", "couldn't connect", "can't connect", "overflow", "nil pointer", "null reference", "is not",
+		"no longer", "did you forget", "did you mean", "unsatisfiable", "no matching", "etarget", "ebadengine", "e404", "e401", "e403",
+		"api key", "api_key", "apikey", "token", "credential", "password", "secret", "no solution", "cannot ", "can't ", "could not ", "unable to", "access"),
+	group(cueFailure, false,
+		"error", "exception", "fail", "fatal", "panic", "crash", "abort", "traceback"),
+	group(cueError, true,
+		"error", "fatal", "panic", "critical", "uncaught", "unhandled", "exception", "npm error", "failed", "failure", "terminate called",
+		"thread '", "err:", "err!", "php fatal", "sigsegv", "segmentation fault", "gyp err", "what():", "abort"),
+	group(cueError, false, "level=error", "level=fatal", `"level":"error`, `"level":"fatal`, `"level":50`, `"level":60`,
+		"' panicked at", "error)", "exception)", "lvl=eror"),
+	group(cueGeneric, false,
+		"unhandled errors in a taskgroup", "failed to start", "could not start", "server failed", "exiting", "shutting down", "lifecycle script",
+		"server error", "in main()", "fatal error in main", "process exited", "failed to run server", "error starting", "startup failed",
+		"terminating", "initialization failed", "failed to initialize", "stopping", "connection closed", "command failed", "server crashed", "errno"),
+	group(cueRoot, true, "[cause]:", "caused by:", "--->", "root cause:", "reason:", "cause:"),
+	group(cueProp, true, "code: '", "errno:", "syscall:", "path: '", "requirestack:", "address: '", "port:", "hostname: '", "dest: '",
+		"url: '", "type: '", "stdio:", "options:", "at "),
+)
+
+// words gives one cue to several literals.
+func group(c cue, first bool, literals ...string) []word {
+	out := make([]word, len(literals))
+	for i, lit := range literals {
+		out[i] = word{literal: lit, cue: c, first: first}
+	}
+	return out
+}
+
+// vocabulary is the lexicon made ready for one pass over a line.
+type vocabulary struct {
+	auto  *automaton
+	words []word
+}
+
+func buildLexicon(groups ...[]word) *vocabulary {
+	v := &vocabulary{}
+	var literals []string
+	for _, g := range groups {
+		for _, w := range g {
+			v.words = append(v.words, w)
+			literals = append(literals, w.literal)
+		}
+	}
+	auto, ok := newAutomaton(literals)
+	if !ok {
+		panic("the lexicon is too large for its automaton") // of fixed words
+	}
+	v.auto = auto
+	return v
+}
+
+// cues returns what the words in content, a line's content in lower case, say.
+func (v *vocabulary) cues(content []byte) cue {
+	var found cue
+	v.auto.scan(content, func(literal int32, end int) {
+		if w := &v.words[literal]; !w.first || end == len(w.literal) {
+			found |= w.cue
+		}
+	})
+	return found
+}

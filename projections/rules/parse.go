@@ -1,0 +1,193 @@
+package rules
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Bounds on a rule set.
+const (
+	MaxSetBytes = 256 << 10
+	MaxRules    = 500 // rules and gates together
+)
+
+// Parse reads a rule set. name stands for the text in errors: a file's path, or the
+// set's name. Whatever is wrong comes back as ParseErrors, in the order of the text.
+func Parse(name string, text []byte) (*Set, error) {
+	p := &parser{name: name}
+	root := p.document(text)
+	var s *Set
+	if root != nil {
+		s = p.set(root)
+	}
+	if len(p.errs) > 0 {
+		slices.SortStableFunc(p.errs, func(a, b *ParseError) int { return a.Line - b.Line })
+		return nil, p.errs
+	}
+	s.text, s.hash = string(text), hashOf(text)
+	var ok bool
+	if s.filter, ok = newFilter(s); !ok {
+		return nil, ParseErrors{{Name: name, Detail: "the patterns hold too much literal text together"}}
+	}
+	s.cache = newCache(s)
+	return s, nil
+}
+
+// parser walks the YAML and collects what is wrong with it.
+type parser struct {
+	name string
+	errs ParseErrors
+	rule string // id of the rule being read
+}
+
+func (p *parser) fail(n *yaml.Node, format string, args ...any) {
+	p.errs = append(p.errs, &ParseError{
+		Name: p.name, Line: n.Line, Column: n.Column, Rule: p.rule, Detail: fmt.Sprintf(format, args...),
+	})
+}
+
+// yamlLine finds the line in the errors of the yaml package, which has no type for it.
+var yamlLine = regexp.MustCompile(`line (\d+): (?s:(.*))`)
+
+// document returns the mapping at the top of the one document in text.
+func (p *parser) document(text []byte) *yaml.Node {
+	if len(text) > MaxSetBytes {
+		p.errs = append(p.errs, &ParseError{Name: p.name, Detail: fmt.Sprintf(
+			"%d bytes, at most %d are allowed", len(text), MaxSetBytes)})
+		return nil
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	var doc, more yaml.Node
+	err := dec.Decode(&doc)
+	if err == nil {
+		if err = dec.Decode(&more); err == nil {
+			p.fail(&more, "a second document; a rule set is one")
+			return nil
+		}
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+	}
+	if err != nil {
+		fault := &ParseError{Name: p.name, Detail: strings.TrimPrefix(err.Error(), "yaml: ")}
+		if errors.Is(err, io.EOF) {
+			fault.Detail = "empty"
+		} else if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
+			fault.Line, _ = strconv.Atoi(m[1]) // digits: cannot fail on a text this short
+			fault.Detail = m[2]
+		}
+		p.errs = append(p.errs, fault)
+		return nil
+	}
+	if p.refuseAliases(&doc); len(p.errs) > 0 {
+		return nil
+	}
+	return doc.Content[0]
+}
+
+func (p *parser) refuseAliases(n *yaml.Node) {
+	if n.Kind == yaml.AliasNode || n.Anchor != "" {
+		p.fail(n, "anchors and aliases are not allowed")
+		return
+	}
+	for _, child := range n.Content {
+		p.refuseAliases(child)
+	}
+}
+
+// fields calls the function of each key of a mapping with its value. It reports
+// unknown and repeated keys, and keys of required that are missing.
+func (p *parser) fields(n *yaml.Node, required []string, known map[string]func(*yaml.Node)) {
+	if n.Kind != yaml.MappingNode {
+		p.fail(n, "a mapping is expected")
+		return
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		read, ok := known[key.Value]
+		switch {
+		case !ok:
+			p.fail(key, "unknown key %q", key.Value)
+		case seen[key.Value]:
+			p.fail(key, "key %q a second time", key.Value)
+		default:
+			read(value)
+		}
+		seen[key.Value] = true
+	}
+	for _, key := range required {
+		if !seen[key] {
+			p.fail(n, "key %q is missing", key)
+		}
+	}
+}
+
+// list calls item for each element; one scalar or mapping stands for a list of one.
+func (p *parser) list(n *yaml.Node, item func(*yaml.Node)) {
+	if n.Kind != yaml.SequenceNode {
+		item(n)
+		return
+	}
+	if len(n.Content) == 0 {
+		p.fail(n, "an empty list")
+	}
+	for _, child := range n.Content {
+		item(child)
+	}
+}
+
+func (p *parser) text(n *yaml.Node) string {
+	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
+		p.fail(n, "a text is expected")
+		return ""
+	}
+	return n.Value
+}
+
+func (p *parser) boolean(n *yaml.Node) bool {
+	if n.Kind != yaml.ScalarNode || n.Value != "true" && n.Value != "false" {
+		p.fail(n, "true or false is expected")
+	}
+	return n.Value == "true"
+}
+
+func (p *parser) count(n *yaml.Node) int {
+	v, err := strconv.Atoi(n.Value)
+	if n.Kind != yaml.ScalarNode || err != nil || v < 0 || v > 1_000_000 {
+		p.fail(n, "a whole number from 0 to 1000000 is expected")
+		return 0
+	}
+	return v
+}
+
+func (p *parser) duration(n *yaml.Node) time.Duration {
+	d, err := time.ParseDuration(n.Value)
+	if n.Kind != yaml.ScalarNode || err != nil || d < 0 || d > 10*365*24*time.Hour {
+		p.fail(n, "a duration such as 15m or 24h is expected")
+		return 0
+	}
+	return d
+}
+
+// oneOf reads one of the words of a closed list.
+func oneOf[T ~string](p *parser, n *yaml.Node, what string, known []T) T {
+	word := T(p.text(n))
+	if n.Kind == yaml.ScalarNode && !slices.Contains(known, word) {
+		names := make([]string, len(known))
+		for i, k := range known {
+			names[i] = string(k)
+		}
+		p.fail(n, "unknown %s %q, one of %s is expected", what, string(word), strings.Join(names, ", "))
+	}
+	return word
+}

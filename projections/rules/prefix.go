@@ -1,0 +1,208 @@
+package rules
+
+// level is the level of a log record.
+type level uint8
+
+const (
+	levelNone level = iota
+	levelInfo
+	levelWarn
+	levelError
+)
+
+// levels are the words of log levels, in lower case.
+var levels = map[string]level{
+	"trace": levelInfo, "debug": levelInfo, "dbg": levelInfo, "verbose": levelInfo, "info": levelInfo, "inf": levelInfo,
+	"information": levelInfo, "notice": levelInfo, "warn": levelWarn, "warning": levelWarn, "wrn": levelWarn,
+	"error": levelError, "err": levelError, "eror": levelError, "fatal": levelError, "critical": levelError,
+	"crit": levelError, "severe": levelError, "panic": levelError, "alert": levelError, "emerg": levelError,
+}
+
+// maxTagBytes bounds a [tag] in front of a log line, in bytes.
+const maxTagBytes = 40
+
+// stripPrefix returns where what a log line says begins, behind its indent, times,
+// process ids, [tags] and logger names, and the level it gives. stamped says that it
+// has such a prefix.
+func stripPrefix(raw []byte) (at int, lvl level, stamped bool) {
+	p := prefix{raw: raw}
+	for p.step() {
+	}
+	return p.at, p.level, p.stamped
+}
+
+// prefix walks the beginning of a log line.
+type prefix struct {
+	raw     []byte
+	at      int
+	level   level
+	stamped bool
+	dashed  bool // a time was seen and logger names may follow between dashes
+}
+
+// step passes over one part of the prefix; false when what follows is content.
+func (p *prefix) step() bool {
+	if p.at >= len(p.raw) {
+		return false
+	}
+	switch c := p.raw[p.at]; {
+	case c == ' ':
+		p.at++
+	case c == '[':
+		return p.tag()
+	case c >= 0x80:
+		return p.symbol()
+	case '0' <= c && c <= '9':
+		return p.time()
+	case p.stamped && (c == '-' || c == '|' || c == ':'):
+		p.at++
+	case isWordByte(c):
+		return p.word()
+	default:
+		return false
+	}
+	return true
+}
+
+// tag passes over [..] unless the line has nothing behind it.
+func (p *prefix) tag() bool {
+	for i := p.at + 1; i < len(p.raw) && i-p.at <= maxTagBytes; i++ {
+		if p.raw[i] != ']' {
+			continue
+		}
+		if i+1 >= len(p.raw) || p.raw[p.at+1] == '{' || string(p.raw[p.at:i+1]) == "[cause]" {
+			return false
+		}
+		p.setLevel(p.raw[p.at+1 : i])
+		p.stamped = true
+		p.at = i + 1
+		return true
+	}
+	return false
+}
+
+// symbol passes over a cross, a dot or another sign that is no letter of a word.
+func (p *prefix) symbol() bool {
+	end := p.at
+	for end < len(p.raw) && p.raw[end] >= 0x80 {
+		end++
+	}
+	if end < len(p.raw) && p.raw[end] != ' ' || p.raw[p.at] < 0xe2 { // letters of most scripts come before
+		return false
+	}
+	p.at = end
+	return true
+}
+
+// time passes over a time or a date; other numbers are content.
+func (p *prefix) time() bool {
+	n := lenTime(p.raw[p.at:])
+	if n == 0 {
+		return false
+	}
+	p.at += n
+	p.stamped, p.dashed = true, true
+	return true
+}
+
+// word passes over a level in capitals or before a colon, and over the logger name
+// between a time and a dash. A level word at the end of the prefix stays content
+// when a colon follows, for "error:" is part of what many programs say.
+func (p *prefix) word() bool {
+	end := p.at
+	upper := true
+	for end < len(p.raw) && (isWordByte(p.raw[end]) || p.raw[end] == '.' || p.dashed && p.raw[end] == '-') {
+		upper = upper && (p.raw[end] < 'a' || p.raw[end] > 'z')
+		end++
+	}
+	w := p.raw[p.at:end]
+	follows := byte(' ')
+	if end < len(p.raw) {
+		follows = p.raw[end]
+	}
+	if _, known := levels[lowerASCII(string(w))]; known && (upper && follows == ' ' || follows == ':') {
+		p.setLevel(w)
+		if follows == ':' {
+			return false
+		}
+		p.at, p.stamped = end, true
+		return true
+	}
+	if p.dashed && end+2 < len(p.raw) && string(p.raw[end:end+3]) == " - " {
+		p.at = end
+		return true
+	}
+	return false
+}
+
+func (p *prefix) setLevel(w []byte) {
+	if len(w) > 11 {
+		return
+	}
+	if lvl := levels[lowerASCII(string(w))]; lvl != levelNone {
+		p.level = lvl
+	}
+}
+
+// lenTime returns the length of the date, time or both that b begins with; 0 when it
+// begins with something else.
+func lenTime(b []byte) int {
+	n := lenDate(b)
+	if n > 0 && n < len(b) && (b[n] == 'T' || b[n] == ' ' || b[n] == '_') {
+		if t := lenClock(b[n+1:]); t > 0 {
+			return n + 1 + t
+		}
+	}
+	if n > 0 {
+		return n
+	}
+	return lenClock(b)
+}
+
+// lenDate returns the length of 2006-01-02, 2006/01/02, 01/02/06 and the like.
+func lenDate(b []byte) int {
+	for _, form := range []string{"9999-99-99", "9999/99/99", "99/99/9999", "99/99/99"} {
+		if fits(b, form) {
+			return len(form)
+		}
+	}
+	return 0
+}
+
+// lenClock returns the length of 15:04:05 with its fraction and zone.
+func lenClock(b []byte) int {
+	const form = "99:99:99"
+	if !fits(b, form) && !fits(b, "99_99_99") { // the latter in names of log files
+		return 0
+	}
+	n := len(form)
+	if n+1 < len(b) && (b[n] == '.' || b[n] == ',' || b[n] == '_') && isDigit(b[n+1]) {
+		for n++; n < len(b) && isDigit(b[n]); n++ {
+		}
+	}
+	switch {
+	case n < len(b) && b[n] == 'Z':
+		n++
+	case fits(b[n:], "+99:99") || fits(b[n:], "-99:99"):
+		n += 6
+	case fits(b[n:], "+9999") || fits(b[n:], "-9999"):
+		n += 5
+	}
+	return n
+}
+
+// fits reports whether b begins with form, where a 9 stands for any digit.
+func fits(b []byte, form string) bool {
+	if len(b) < len(form) {
+		return false
+	}
+	for i := range len(form) {
+		if form[i] == '9' && isDigit(b[i]) || form[i] != '9' && form[i] == b[i] {
+			continue
+		}
+		return false
+	}
+	return len(b) == len(form) || !isDigit(b[len(form)]) || !isDigit(form[len(form)-1])
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }

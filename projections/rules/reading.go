@@ -1,0 +1,237 @@
+package rules
+
+import (
+	"bytes"
+
+	"mcpledger/events"
+)
+
+// span is a range of a reading's buffer.
+type span struct{ start, end int }
+
+// reading is one failure's evidence made ready for matching: its texts cleaned and
+// laid out one after another in one buffer, their lines told apart, and the decisive
+// block found. Its buffers are used again for the next failure.
+type reading struct {
+	e          *events.Evidence
+	buf        []byte
+	low        []byte // buf with ASCII letters in lower case
+	fields     [textFieldCount]span
+	lines      []line
+	decisive   block
+	exit       int64 // the exit code as seen or as the client's text tells it
+	exited     bool  // exit holds something
+	candidates []uint64
+}
+
+// read takes in the evidence.
+func (r *reading) read(e *events.Evidence) {
+	*r = reading{
+		e: e, buf: r.buf[:0], low: r.low[:0], lines: r.lines[:0], candidates: r.candidates[:0],
+	}
+	r.field(textCommand, e.Command)
+	r.field(textProtocol, e.ProtocolVersion)
+	r.field(textChallenge, e.WWWAuthenticate)
+	r.field(textLocation, e.Location)
+	r.field(textContentType, e.ContentType)
+	if e.StdoutJunk != nil {
+		r.field(textStdout, e.StdoutJunk.Excerpt)
+	}
+	r.field(textData, e.JSONRPCData)
+	r.field(textBody, e.BodyExcerpt)
+	r.speakers()
+	r.lowerRest()
+	r.readExit()
+	r.judgeLines()
+	r.decisive = r.decide()
+	r.copyBlocks()
+	r.lowerRest()
+}
+
+// field appends one text, cleaned, as the field.
+func (r *reading) field(f textField, texts ...string) {
+	from := len(r.buf)
+	r.buf = appendClean(r.buf, texts...)
+	r.fields[f] = span{from, len(r.buf)}
+	r.buf = append(r.buf, '\n')
+}
+
+// speakers appends the texts that may say what failed, cut into lines: standard
+// error, the JSON-RPC error, what an HTTP answer says, the client's text.
+func (r *reading) speakers() {
+	e := r.e
+	r.field(textStderr, e.StderrHead, e.StderrTail)
+	r.cut(r.fields[textStderr], fromStderr)
+
+	r.field(textMessage, e.JSONRPCMessage)
+	r.cut(r.fields[textMessage], fromMessage)
+	r.answer(r.bytes(r.fields[textData]), fromMessage)
+
+	r.field(textError, e.Error)
+	head, embedded := r.embeddedBody()
+	body := r.bytes(r.fields[textBody])
+	if len(body) == 0 {
+		body = embedded
+	}
+	r.answer(body, fromBody)
+	r.cut(head, fromError)
+}
+
+// embeddedBody splits the client's text where a body begins in it, as clients write
+// "HTTP 401: {...}". Without one the head is all of it.
+func (r *reading) embeddedBody() (head span, body []byte) {
+	head = r.fields[textError]
+	text := r.bytes(head)
+	at := bytes.IndexAny(text, "{<")
+	for at >= 0 && !startsBody(text[at:]) {
+		more := bytes.IndexAny(text[at+1:], "{<")
+		if more < 0 {
+			return head, nil
+		}
+		at += 1 + more
+	}
+	if at <= 0 {
+		return head, nil
+	}
+	return span{head.start, head.start + at}, text[at:]
+}
+
+// answer appends what a body says in words and cuts it into lines.
+func (r *reading) answer(body []byte, from source) {
+	start := len(r.buf)
+	r.buf = appendAnswer(r.buf, body)
+	r.cut(span{start, len(r.buf)}, from)
+	r.buf = append(r.buf, '\n')
+}
+
+// copyBlocks appends the decisive block and all blocks, so that each is one text.
+func (r *reading) copyBlocks() {
+	from := len(r.buf)
+	for i := r.decisive.from; i < r.decisive.to; i++ {
+		if r.lines[i].inBlock() {
+			r.copyLine(&r.lines[i])
+		}
+	}
+	r.fields[textDecisive] = span{from, len(r.buf)}
+	from = len(r.buf)
+	for i := range r.lines {
+		if r.lines[i].inBlock() {
+			r.copyLine(&r.lines[i])
+		}
+	}
+	r.fields[textAny] = span{from, len(r.buf)}
+	r.fields[textFrame] = r.decisive.frame
+}
+
+func (r *reading) copyLine(l *line) {
+	r.buf = append(r.buf, r.buf[l.content:l.end]...)
+	r.buf = append(r.buf, '\n')
+}
+
+// lowerRest brings low to the length of buf.
+func (r *reading) lowerRest() {
+	done := len(r.low)
+	r.low = append(r.low, r.buf[done:]...)
+	lowerBytes(r.low[done:], r.buf[done:])
+}
+
+func (r *reading) bytes(s span) []byte { return r.buf[s.start:s.end] }
+
+func (r *reading) lower(s span) []byte { return r.low[s.start:s.end] }
+
+// text returns the field's text; at says what textDecisive stands for.
+func (r *reading) text(f textField, at look) text {
+	if f == textDecisive && at == lookAll {
+		f = textAny
+	}
+	s := r.fields[f]
+	return text{orig: r.buf[s.start:s.end], low: r.low[s.start:s.end]}
+}
+
+func (r *reading) enum(f enumField) string {
+	switch f {
+	case enumPhase:
+		if r.e.Phase == "initialize" { // what hosts call the handshake
+			return string(events.PhaseHandshake)
+		}
+		return string(r.e.Phase)
+	case enumTransport:
+		return string(r.e.Transport)
+	case enumErrorKind:
+		return string(r.e.ErrorKind)
+	case enumSignal:
+		return r.e.Signal
+	default:
+		return string(r.e.EndedBy)
+	}
+}
+
+func (r *reading) number(f numberField) (n int64, seen bool) {
+	e := r.e
+	switch f {
+	case numberExitCode:
+		return r.exit, r.exited
+	case numberHTTPStatus:
+		return int64(e.HTTPStatus), e.HTTPStatus != 0
+	case numberJSONRPCCode:
+		if e.JSONRPCCode == nil {
+			return 0, false
+		}
+		return int64(*e.JSONRPCCode), true
+	case numberElapsedMS:
+		return e.ElapsedMS, e.ElapsedMS != 0
+	case numberLimitMS:
+		return e.LimitMS, e.LimitMS != 0
+	case numberStderrBytes:
+		return e.StderrBytes, true
+	case numberStderrLastMS:
+		if e.StderrLastMS == nil {
+			return 0, false
+		}
+		return *e.StderrLastMS, true
+	case numberRetryAfterMS:
+		return e.RetryAfterMS, e.RetryAfterMS != 0
+	default:
+		if e.StdoutJunk == nil {
+			return 0, true
+		}
+		return e.StdoutJunk.Count, true
+	}
+}
+
+func (r *reading) flag(f flagField) bool {
+	if f == flagSessionSent {
+		return r.e.SessionSent
+	}
+	return r.e.Dispatched
+}
+
+// exitWords stand before an exit code in the texts of clients.
+var exitWords = [][]byte{
+	[]byte("exit status "), []byte("exit code "), []byte("exit code: "), []byte("exited with code "),
+	[]byte("exited with status "),
+}
+
+// readExit finds the exit code, in the client's text when it was not seen itself.
+func (r *reading) readExit() {
+	if r.e.ExitCode != nil {
+		r.exit, r.exited = int64(*r.e.ExitCode), true
+		return
+	}
+	low := r.lower(r.fields[textError])
+	for _, words := range exitWords {
+		_, after, ok := bytes.Cut(low, words)
+		if !ok {
+			continue
+		}
+		n, digits := int64(0), 0
+		for digits < len(after) && digits < 10 && '0' <= after[digits] && after[digits] <= '9' {
+			n = n*10 + int64(after[digits]-'0')
+			digits++
+		}
+		if digits > 0 {
+			r.exit, r.exited = n, true
+			return
+		}
+	}
+}

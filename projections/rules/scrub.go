@@ -1,0 +1,306 @@
+package rules
+
+import "bytes"
+
+// What stands in a scrubbed text for what was there.
+const (
+	markTime   = "<time>"
+	markSpan   = "<duration>"
+	markNumber = "<n>"
+	markID     = "<id>"
+	markTemp   = "<tmp>"
+	markCache  = "<cache>"
+	loopback   = "localhost"
+)
+
+// appendScrubbed appends a line to dst without what varies from one occurrence of a
+// failure to the next: times and durations, process ids and counters, addresses,
+// hex digits and uuids, source ports, line numbers, the folders of temporary files,
+// caches and homes. It keeps what tells failures apart: names, versions, hosts,
+// destination ports, files, exit codes, and dates that are no times.
+func appendScrubbed(dst, line []byte) []byte {
+	s := scrubber{src: line, dst: dst, start: len(dst)}
+	for s.i < len(s.src) {
+		s.step()
+	}
+	return s.dst
+}
+
+type scrubber struct {
+	src   []byte
+	i     int
+	dst   []byte
+	start int  // where this line begins in dst
+	count int  // a number up to this offset counts something or names a place
+	ident int  // a token up to this offset is an id
+	local bool // the last host was this machine
+}
+
+func (s *scrubber) step() {
+	c := s.src[s.i]
+	fresh := s.i == 0 || !isWordByte(s.src[s.i-1])
+	switch {
+	case fresh && isDigit(c):
+		s.number()
+	case fresh && isWordByte(c):
+		s.word()
+	case (c == '/' || c == '~') && s.startsPath():
+		s.path()
+	case c == ':' && bytes.HasPrefix(s.src[s.i:], []byte("::1")) && fresh && !s.wordAt(s.i+3):
+		s.host(3)
+	case c == '-' && bytes.HasPrefix(s.src[s.i:], []byte("->")) && s.afterPort():
+		s.dropSource()
+	default:
+		s.copy(1)
+	}
+}
+
+func (s *scrubber) copy(n int) {
+	s.dst = append(s.dst, s.src[s.i:s.i+n]...)
+	s.i += n
+}
+
+func (s *scrubber) put(mark string, n int) {
+	s.dst = append(s.dst, mark...)
+	s.i += n
+}
+
+func (s *scrubber) wordAt(i int) bool { return i < len(s.src) && isWordByte(s.src[i]) }
+
+// number handles what begins with a digit.
+func (s *scrubber) number() {
+	rest := s.src[s.i:]
+	if n := lenUUID(rest); n > 0 {
+		s.put(markID, n)
+		return
+	}
+	if n := lenTime(rest); n > 0 {
+		if n == len("2025-11-25") && lenDate(rest) == n {
+			s.copy(n) // a day alone is a version of something, such as a protocol
+		} else {
+			s.put(markTime, n)
+		}
+		return
+	}
+	if has(rest, "127.0.0.1") && !s.wordAt(s.i+9) {
+		s.host(9)
+		return
+	}
+	digits := lenDigits(rest)
+	end := digits
+	if f := lenFraction(rest[digits:]); f > 0 {
+		end += f
+	}
+	switch unit := lenUnit(rest[end:]); {
+	case unit > 0:
+		s.put(markSpan, end+unit)
+		return
+	case end < len(rest) && rest[end] == '%':
+		s.put(markNumber, end)
+		return
+	case digits == lenToken(rest):
+		if s.i < s.count || digits >= 9 || s.sourcePort(rest[:digits]) {
+			s.put(markNumber, digits)
+			return
+		}
+		s.copy(digits)
+		return
+	}
+	s.token(lenToken(rest))
+}
+
+// sourcePort reports a port that the system hands out, on this machine.
+func (s *scrubber) sourcePort(digits []byte) bool {
+	return s.local && len(digits) == 5 && string(digits) >= "32768" &&
+		bytes.HasSuffix(s.dst, []byte(loopback+":"))
+}
+
+// token handles a run of letters and digits.
+func (s *scrubber) token(n int) {
+	t := s.src[s.i : s.i+n]
+	switch {
+	case has(t, "0x") && n > 2:
+		s.put(markNumber, n)
+	case isRandom(t) || s.i < s.ident && n >= 6 && hasDigit(t):
+		s.put(markID, n)
+	default:
+		s.copy(n)
+	}
+}
+
+// reach is how far behind a word its number may stand, in bytes.
+const reach = 6
+
+// counted are the words before numbers that count something or name a place in a
+// file; named are those before ids.
+var (
+	counted = wordSet(`pid process line lineno column col position offset attempt attempts retry retries thread goroutine worker
+		iteration try jan feb mar apr jun jul aug sep oct nov dec took after`)
+	named = wordSet(`id request_id requestid trace_id traceid session_id sessionid correlation_id correlationid ray span_id nonce state
+		request-id trace-id session-id req`)
+)
+
+// word handles what begins with a letter.
+func (s *scrubber) word() {
+	rest := s.src[s.i:]
+	n := lenToken(rest)
+	if lenUUID(rest) > 0 {
+		s.put(markID, lenUUID(rest))
+		return
+	}
+	if bytes.HasPrefix(rest[n:], []byte("://")) {
+		s.url(n + len("://"))
+		return
+	}
+	if n == 1 && len(rest) > 3 && rest[1] == ':' && rest[2] == '\\' {
+		s.path()
+		return
+	}
+	var low [16]byte
+	if n <= len(low) {
+		w := low[:n]
+		lowerBytes(w, rest[:n])
+		if counted[string(w)] {
+			s.count = s.i + n + reach
+		}
+		if named[string(w)] {
+			s.ident = s.i + n + reach
+		}
+		s.local = string(w) == loopback
+	}
+	s.token(n)
+	if n <= 5 && s.i >= n+1 && s.src[s.i-n-1] == '.' && sourceSuffixes[string(rest[:n])] {
+		s.skipPlace()
+	}
+}
+
+// host writes one name for this machine.
+func (s *scrubber) host(n int) {
+	s.put(loopback, n)
+	s.local = true
+}
+
+// sourceSuffixes end the names of source files, which a line number may follow.
+var sourceSuffixes = wordSet(`js ts mjs cjs jsx tsx py go rs java rb php cs c cc cpp kt lua ex exs swift`)
+
+// skipPlace passes over ":12:5" behind the name of a source file.
+func (s *scrubber) skipPlace() {
+	for range 2 {
+		if s.i+1 < len(s.src) && s.src[s.i] == ':' && isDigit(s.src[s.i+1]) {
+			s.i += 1 + lenDigits(s.src[s.i+1:])
+		}
+	}
+}
+
+// afterPort reports whether the text so far ends with a port, so that an arrow
+// leads from a source address to its destination.
+func (s *scrubber) afterPort() bool {
+	return s.i > 0 && isDigit(s.src[s.i-1]) && s.wordAt(s.i+2) || s.i > 0 && s.src[s.i-1] == '>'
+}
+
+// dropSource takes back the source address before an arrow.
+func (s *scrubber) dropSource() {
+	keep := s.start
+	if i := bytes.LastIndexByte(s.dst[s.start:], ' '); i >= 0 {
+		keep += i + 1
+	}
+	s.dst = append(s.dst[:keep], markNumber...)
+	s.copy(len("->"))
+}
+
+func lenDigits(b []byte) int {
+	n := 0
+	for n < len(b) && isDigit(b[n]) {
+		n++
+	}
+	return n
+}
+
+func lenToken(b []byte) int {
+	n := 0
+	for n < len(b) && isWordByte(b[n]) {
+		n++
+	}
+	return n
+}
+
+// lenFraction returns the length of ".25"; 0 when more numbers follow, as in a
+// version or an address.
+func lenFraction(b []byte) int {
+	if len(b) < 2 || b[0] != '.' || !isDigit(b[1]) {
+		return 0
+	}
+	n := 1 + lenDigits(b[1:])
+	if n+1 < len(b) && b[n] == '.' && isDigit(b[n+1]) {
+		return 0
+	}
+	return n
+}
+
+// units are those of durations.
+var units = wordSet(`ms s sec secs second seconds min mins minute minutes h hr hour hours us ns`)
+
+// lenUnit returns the length of a unit of time, with the space before it.
+func lenUnit(b []byte) int {
+	i := 0
+	if i < len(b) && b[i] == ' ' {
+		i++
+	}
+	n := lenToken(b[i:])
+	if n == 0 || n > len("seconds") {
+		return 0
+	}
+	if i == 1 && n == 1 { // "1 s" is a unit no more often than a word
+		return 0
+	}
+	if !units[string(b[i:i+n])] {
+		return 0
+	}
+	return i + n
+}
+
+// lenUUID returns 36 when b begins with a uuid.
+func lenUUID(b []byte) int {
+	const form = "00000000-0000-0000-0000-000000000000"
+	if len(b) < len(form) || len(b) > len(form) && isWordByte(b[len(form)]) {
+		return 0
+	}
+	for i := range len(form) {
+		if form[i] == '-' && b[i] != '-' || form[i] != '-' && !isHex(b[i]) {
+			return 0
+		}
+	}
+	return len(form)
+}
+
+func isHex(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
+
+func hasDigit(b []byte) bool {
+	for _, c := range b {
+		if isDigit(c) {
+			return true
+		}
+	}
+	return false
+}
+
+// isRandom reports a token that looks drawn: eight or more hex digits of both
+// kinds, or sixteen characters with capitals, small letters and digits among them.
+func isRandom(t []byte) bool {
+	digits, upper, lower, hex := 0, 0, 0, 0
+	for _, c := range t {
+		switch {
+		case isDigit(c):
+			digits++
+		case 'A' <= c && c <= 'Z':
+			upper++
+		case 'a' <= c && c <= 'z':
+			lower++
+		}
+		if isHex(c) {
+			hex++
+		}
+	}
+	n := len(t)
+	return n >= 8 && hex == n && digits >= 2 && digits < n || n >= 16 && digits >= 2 && upper >= 2 && lower >= 2
+}

@@ -1,0 +1,182 @@
+package rules
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"time"
+
+	"mcpledger/events"
+)
+
+// Set is a rule set as Parse made it. It never changes, and any number of goroutines
+// may use it.
+type Set struct {
+	name string
+	text string
+	hash string
+
+	rules     []rule
+	gates     []gateRule
+	abandoned rule
+	any       SkipPolicy
+	brake     Brake
+	filter    *filter
+	cache     *cache
+}
+
+// rule is one compiled rule.
+type rule struct {
+	id          string
+	line        int // in the set's text
+	match       matcher
+	unless      *matcher // nil when the rule has none
+	weak        bool
+	class       Class
+	disposition Disposition
+	policy      SkipPolicy
+	retry       bool
+	hint        template
+	own         struct { // what the rule says itself; nil where the set decides
+		policy *SkipPolicy
+		retry  *bool
+	}
+}
+
+// gateRule sets a gate, whatever rule gave the class.
+type gateRule struct {
+	id      string
+	line    int
+	match   matcher
+	unless  *matcher
+	classes []Class // empty: every class
+	gate    Gate
+}
+
+// Brake says when one tool, called again and again with the same arguments by the
+// same caller, is refused for a while. Failures 0 turns it off.
+type Brake struct {
+	Failures int           // in a row
+	Within   time.Duration // from the first to the last of them
+	For      time.Duration // how long it is refused
+}
+
+// Rule is a rule as it is shown to people.
+type Rule struct {
+	ID          string
+	Line        int // in the set's text, from 1
+	Class       Class
+	Disposition Disposition
+	Policy      SkipPolicy
+	Retry       bool
+	// Weak marks a rule that says how a failure ended and not why; it gives way to
+	// a rule above it that matches another block of text.
+	Weak bool
+	Hint string // with its {names} unfilled
+}
+
+// GateRule is a rule that sets a gate, as it is shown to people.
+type GateRule struct {
+	ID   string
+	Line int
+	Gate Gate
+}
+
+// Name returns the set's name as its text gives it.
+func (s *Set) Name() string { return s.name }
+
+// Text returns the YAML the set was parsed from.
+func (s *Set) Text() string { return s.text }
+
+// Hash returns the hex SHA-256 of Text.
+func (s *Set) Hash() string { return s.hash }
+
+// AnyFailures returns the policy for runs that all failed, with whatever signatures.
+func (s *Set) AnyFailures() SkipPolicy { return s.any }
+
+// Brake returns when a call that keeps failing is refused.
+func (s *Set) Brake() Brake { return s.brake }
+
+// Rules lists the rules in the order they are tried.
+func (s *Set) Rules() []Rule {
+	out := make([]Rule, len(s.rules))
+	for i, r := range s.rules {
+		out[i] = Rule{
+			ID: r.id, Line: r.line, Class: r.class, Disposition: r.disposition,
+			Policy: r.policy, Retry: r.retry, Weak: r.weak, Hint: r.hint.source,
+		}
+	}
+	return out
+}
+
+// Gates lists the rules that set gates in the order they are tried.
+func (s *Set) Gates() []GateRule {
+	out := make([]GateRule, len(s.gates))
+	for i, g := range s.gates {
+		out[i] = GateRule{ID: g.id, Line: g.line, Gate: g.gate}
+	}
+	return out
+}
+
+// Abandoned returns the verdict for attempts that were found unfinished when the
+// service started, twice in a row: a server that takes the service down.
+func (s *Set) Abandoned() Verdict {
+	r := &s.abandoned
+	return Verdict{
+		Class: r.class, Disposition: r.disposition, Rule: r.id,
+		Signature: signatureOf(r, &reading{e: &events.Evidence{}}, block{best: -1}),
+		Text:      "the service ended while it was trying this server",
+		Hint:      r.hint.source, Policy: r.policy, Retry: r.retry,
+	}
+}
+
+// GatesBeyondLaw3 lists the rules, by id, that gate a connection on anything other
+// than a status of 401 or 403, an insufficient scope among those, or credentials
+// that are missing before anything was sent. A set with such a rule may be replayed
+// and shadowed, not activated.
+func (s *Set) GatesBeyondLaw3() []string {
+	var beyond []string
+	for i := range s.gates {
+		if !s.gates[i].withinLaw3() {
+			beyond = append(beyond, s.gates[i].id)
+		}
+	}
+	return beyond
+}
+
+func (g *gateRule) withinLaw3() bool {
+	if g.gate == GateCredentialsMissing {
+		return slices.Equal(g.classes, []Class{ClassCredentialsMissing}) && g.match.only(enumPhase, "config")
+	}
+	for _, c := range g.match.numbers {
+		if c.field == numberHTTPStatus && !c.absent && within(c.ranges, 401, 403) {
+			return true
+		}
+	}
+	return false
+}
+
+// within reports whether the ranges hold no number but the given ones.
+func within(ranges []numberRange, allowed ...int64) bool {
+	for _, r := range ranges {
+		if r.from != r.to || !slices.Contains(allowed, r.from) {
+			return false
+		}
+	}
+	return true
+}
+
+// only reports whether the matcher holds for no other value of the field.
+func (m *matcher) only(field enumField, value string) bool {
+	for _, c := range m.enums {
+		if c.field == field {
+			return slices.Equal(c.values, []string{value})
+		}
+	}
+	return false
+}
+
+func hashOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}

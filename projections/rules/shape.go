@@ -1,0 +1,127 @@
+package rules
+
+import "bytes"
+
+// has reports whether b begins with prefix.
+func has(b []byte, prefix string) bool {
+	return len(b) >= len(prefix) && string(b[:len(prefix)]) == prefix
+}
+
+// isCarets reports the marks that point at a place in the source line above.
+func isCarets(low []byte) bool { return onlyOf(low, "^~ -") && low[0] != '-' }
+
+// isPunctuation reports brackets and the like, as they close a printed object.
+func isPunctuation(low []byte) bool { return onlyOf(low, "{}[](),;. ") }
+
+func onlyOf(low []byte, chars string) bool {
+	for _, c := range low {
+		if bytes.IndexByte([]byte(chars), c) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// isNumbered reports a line such as "3: core::panicking::panic" of a backtrace.
+func isNumbered(low []byte) bool {
+	i := 0
+	for i < len(low) && isDigit(low[i]) {
+		i++
+	}
+	return i > 0 && i+1 < len(low) && low[i] == ':' && low[i+1] == ' '
+}
+
+// isCallNumber reports a line such as "#0 /srv/app.php(3): main()" of a stack trace.
+func isCallNumber(low []byte) bool {
+	return len(low) > 2 && low[0] == '#' && isDigit(low[1])
+}
+
+// isPlace reports a line that is a file with a line number and no more, as Node
+// prints it above the source line that threw.
+func isPlace(low []byte) bool {
+	i := len(low)
+	for i > 0 && isDigit(low[i-1]) {
+		i--
+	}
+	if i == len(low) || i < 3 || low[i-1] != ':' || bytes.IndexByte(low, ' ') >= 0 {
+		return false
+	}
+	return has(low, "node:") || has(low, "file:") || has(low, "/") || low[1] == ':'
+}
+
+// throwers begin the first line of an error that ended a program.
+var throwers = []string{
+	"panic:", "fatal error:", "uncaught ", "unhandled exception", "unhandled rejection", "exception in thread",
+	"terminate called", "thread '", "[error:", "unhandledpromiserejection",
+}
+
+// isThrown reports the first line of an exception: the name of its type, then a
+// colon, a code in brackets or the end of the line.
+func isThrown(low []byte) bool {
+	for _, t := range throwers {
+		if has(low, t) {
+			return true
+		}
+	}
+	i := 0
+	for i < len(low) && (isWordByte(low[i]) || low[i] == '.' || low[i] == '$') {
+		i++
+	}
+	name := low[:i]
+	if !bytes.HasSuffix(name, []byte("error")) && !bytes.HasSuffix(name, []byte("exception")) &&
+		!bytes.HasSuffix(name, []byte("exceptiongroup")) {
+		return false
+	}
+	rest := low[i:]
+	return len(rest) == 0 && len(name) > len("exception") || has(rest, " [") || has(rest, " (") ||
+		has(rest, ":") && len(name) > len("error")
+}
+
+// hollowWords are what clients make of an end or a timeout whose cause they do not
+// know. A text of these words alone says nothing.
+var hollowWords = wordSet(`
+	a after and at been before by call calling child client close closed code connect connected connecting connection
+	context deadline did discover disconnected during elapsed end ended eof epipe error exceeded exit exited exits failed failure file
+	for from get handshake has have http in initialize initialized initializing is it its list lost mcp message method
+	ms not notification no of on operation pipe prematurely process read reader receive received remote
+	request requests respond response result s sec seconds send sending server session signal start started status stderr stdin stdio stdout
+	stream subprocess terminated terminating the time timed timeout to tool tools transport unexpected unexpectedly
+	waiting was while with within without write writing already broken cancelled canceled over peer pid null undefined
+	brokenresourceerror closedresourceerror endofstream anyio mcperror exception`)
+
+// endWords are the hollow words of which one at least must be there.
+var endWords = wordSet(`
+	closed close eof epipe broken exit exited exits terminated disconnected timeout timed ended end deadline lost pipe
+	cancelled canceled closedresourceerror brokenresourceerror endofstream`)
+
+func wordSet(list string) map[string]bool {
+	set := map[string]bool{}
+	for _, w := range bytes.Fields([]byte(list)) {
+		set[string(w)] = true
+	}
+	return set
+}
+
+// isHollow reports a text that says that something ended or took too long, and
+// nothing of why.
+func isHollow(low []byte) bool {
+	ends := false
+	for i := 0; i < len(low); {
+		if low[i] < 'a' || low[i] > 'z' {
+			if low[i] >= 0x80 {
+				return false
+			}
+			i++
+			continue
+		}
+		from := i
+		for i < len(low) && 'a' <= low[i] && low[i] <= 'z' {
+			i++
+		}
+		if !hollowWords[string(low[from:i])] {
+			return false
+		}
+		ends = ends || endWords[string(low[from:i])]
+	}
+	return ends
+}

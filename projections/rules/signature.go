@@ -1,0 +1,137 @@
+package rules
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base32"
+	"strconv"
+	"unicode/utf8"
+
+	"mcpledger/events"
+)
+
+// signatureVersion is hashed into every signature. It changes when scrubbing or the
+// choice of the decisive block does, so that old and new signatures never meet.
+const signatureVersion = "1"
+
+// maxSignedBytes bounds the scrubbed text that goes into a signature.
+const maxSignedBytes = 1 << 10
+
+// base32Lower encodes signatures: lower case, without padding.
+var base32Lower = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// signatureOf returns the signature of a failure under a rule, "s_" and 16
+// characters, from the lines of block d. Two views of one failure must give one
+// signature, also when a race decided what was seen of it. So of how a process ended
+// (exit code, signal, broken pipe) nothing is signed when a text tells the cause.
+func signatureOf(rule *rule, r *reading, d block) string {
+	e := r.e
+	told := d.from < d.to
+	signed := make([]byte, 0, 256)
+	part := func(s string) { signed = append(append(signed, s...), 0) }
+	part(signatureVersion)
+	part(r.enum(enumPhase))
+	part(string(rule.class))
+	part(rule.id)
+	if e.Phase == events.PhaseSpawn {
+		part(e.Command)
+	}
+	if !r.endedInRace() {
+		part(string(e.ErrorKind))
+	} else if !told {
+		if r.exited {
+			part(strconv.FormatInt(r.exit, 10))
+		}
+		part(e.Signal)
+	}
+	part(strconv.Itoa(e.HTTPStatus))
+	if e.JSONRPCCode != nil && !r.hollowAnswer() {
+		part(strconv.Itoa(*e.JSONRPCCode))
+	}
+	signed = r.appendTold(signed, d)
+	sum := sha256.Sum256(signed)
+	return "s_" + base32Lower.EncodeToString(sum[:10])
+}
+
+// endedInRace reports the end of a process, of which the exit and the broken stream
+// are seen in either order.
+func (r *reading) endedInRace() bool {
+	switch r.e.ErrorKind {
+	case "", events.KindExit, events.KindSignal, events.KindEOF, events.KindReset:
+		return r.e.Transport == events.TransportStdio || r.exited || r.e.Signal != ""
+	}
+	return false
+}
+
+// hollowAnswer reports a JSON-RPC error that the client made up for an end or a
+// timeout.
+func (r *reading) hollowAnswer() bool {
+	message := r.lower(r.fields[textMessage])
+	if len(message) == 0 {
+		message = r.lower(r.fields[textError])
+	}
+	return len(message) == 0 || isHollow(message)
+}
+
+// appendTold appends the scrubbed lines of the block, cut at maxSignedBytes. A crash
+// whose message is the runtime's own adds where it happened.
+func (r *reading) appendTold(dst []byte, d block) []byte {
+	start := len(dst)
+	if d.from == d.to && d.best >= 0 {
+		l := &r.lines[d.best] // no cause, but the last thing that was said
+		if l.kind != kindHollow {
+			return appendScrubbed(dst, r.buf[l.content:l.end])
+		}
+		return dst
+	}
+	crash := false
+	for i := d.from; i < d.to && len(dst)-start < maxSignedBytes; i++ {
+		l := &r.lines[i]
+		if !l.says() {
+			continue
+		}
+		dst = append(appendScrubbed(dst, r.buf[l.content:l.end]), '\n')
+		low := r.low[l.content:l.end]
+		crash = crash || has(low, "panic:") || has(low, "fatal error:") || has(low, "[signal sig")
+	}
+	if crash {
+		dst = appendScrubbed(dst, r.bytes(d.frame))
+	}
+	return dst[:min(len(dst), start+maxSignedBytes)]
+}
+
+// maxTextBytes bounds a verdict's text.
+const maxTextBytes = 200
+
+// headline returns the lines of the block on one line, as people are shown them.
+func (r *reading) headline(d block) string {
+	if d.from == d.to && d.best < 0 {
+		return ""
+	}
+	var out []byte
+	for i := d.from; i < max(d.to, d.from+1) && len(out) < maxTextBytes; i++ {
+		l := &r.lines[i]
+		if d.from == d.to {
+			l = &r.lines[d.best]
+		} else if !l.says() {
+			continue
+		}
+		if len(out) > 0 {
+			out = append(out, ' ')
+		}
+		out = append(out, bytes.TrimSpace(r.buf[l.content:l.end])...)
+	}
+	return cutText(string(out))
+}
+
+// cutText cuts a text to maxTextBytes, the ellipsis included, between characters.
+func cutText(s string) string {
+	if len(s) <= maxTextBytes {
+		return s
+	}
+	end := maxTextBytes - len(ellipsis)
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + ellipsis
+}
