@@ -1,0 +1,315 @@
+package projections
+
+import (
+	"time"
+
+	"mcpledger/events"
+	"mcpledger/projections/rules"
+)
+
+// Reachability says whether a server answers. Only discovery attempts move it.
+type Reachability string
+
+// The values of Reachability.
+const (
+	ReachabilityUnknown Reachability = "unknown"
+	Reachable           Reachability = "reachable"
+	Unreachable         Reachability = "unreachable"
+)
+
+// Authorization says whether a server lets us in.
+type Authorization string
+
+// The values of Authorization.
+const (
+	AuthorizationUnknown Authorization = "unknown"
+	Authorized           Authorization = "authorized"
+	AuthRequired         Authorization = "auth_required"
+	InsufficientScope    Authorization = "insufficient_scope"
+	CredentialsMissing   Authorization = "credentials_missing"
+)
+
+// Outcome is how an attempt ended.
+type Outcome string
+
+// The outcomes.
+const (
+	OutcomeSucceeded Outcome = "succeeded"
+	OutcomeFailed    Outcome = "failed"
+	OutcomeSkipped   Outcome = "skipped"
+	OutcomeCancelled Outcome = "cancelled"
+	OutcomeAbandoned Outcome = "abandoned"
+)
+
+// Cause is the judgment on one failure, with the few words that people read.
+type Cause struct {
+	Class       rules.Class       `json:"class"`
+	Disposition rules.Disposition `json:"disposition"`
+	Signature   string            `json:"signature"`
+	Rule        string            `json:"rule"`
+	Text        string            `json:"text"`
+	Hint        string            `json:"hint,omitempty"`
+}
+
+func causeOf(v rules.Verdict) Cause {
+	return Cause{
+		Class: v.Class, Disposition: v.Disposition, Signature: v.Signature,
+		Rule: v.Rule, Text: v.Text, Hint: v.Hint,
+	}
+}
+
+// Gate says that calls on a connection are refused until a check succeeds.
+type Gate struct {
+	Kind     rules.Gate      `json:"kind"`
+	Since    time.Time       `json:"since"`
+	Scope    string          `json:"required_scope,omitempty"`
+	EventID  string          `json:"event_id"`
+	Sequence events.Sequence `json:"sequence"`
+	Checks   int             `json:"checks,omitempty"` // failed checks since it was set
+}
+
+// Attempt is the last thing that was done about a server.
+type Attempt struct {
+	EventID    string         `json:"event_id"`
+	At         time.Time      `json:"at"`
+	Trigger    events.Trigger `json:"trigger"`
+	Outcome    Outcome        `json:"outcome"`
+	DurationMS int64          `json:"duration_ms"`
+	Class      rules.Class    `json:"class,omitempty"`
+	Error      string         `json:"error,omitempty"` // the decisive text
+}
+
+// openAttempt is an attempt that was started and has no outcome yet.
+type openAttempt struct {
+	EventID  string          `json:"event_id"`
+	Sequence events.Sequence `json:"sequence"`
+	At       time.Time       `json:"at"`
+	RunID    string          `json:"run_id,omitempty"`
+	Trigger  events.Trigger  `json:"trigger"`
+}
+
+// openCall is a call that was started and has no outcome yet.
+type openCall struct {
+	Sequence events.Sequence `json:"sequence"`
+	Tool     string          `json:"tool"`
+}
+
+// connection is one server under one config key, as one source sees it.
+type connection struct {
+	// Touched is the last event about it; the least recently touched are pruned.
+	Touched       events.Sequence `json:"touched"`
+	Reachability  Reachability    `json:"reachability"`
+	Authorization Authorization   `json:"authorization"`
+	Gate          *Gate           `json:"gate,omitempty"`
+	// GateCheckedFrom is where the check started that last cleared a gate: a call
+	// from before it does not set the gate again.
+	GateCheckedFrom events.Sequence `json:"gate_checked_from,omitempty"`
+
+	// Tally counts finished runs; Before is what it was before the run RunID, so that
+	// a run counts once, by its last failed attempt.
+	Tally  tally  `json:"tally,omitzero"`
+	Before tally  `json:"before,omitzero"`
+	RunID  string `json:"run_id,omitempty"`
+
+	Open      map[string]openAttempt `json:"open,omitempty"`       // by attempt id
+	OpenCalls map[string]openCall    `json:"open_calls,omitempty"` // by call id
+
+	Last *Attempt `json:"last,omitempty"`
+	// Settled is the outcome of the last attempt that came to an end by itself;
+	// SettledAt is when, StartedIn the service start it fell in.
+	Settled    Outcome            `json:"settled,omitempty"`
+	SettledAt  time.Time          `json:"settled_at,omitzero"`
+	SettledIn  events.Sequence    `json:"settled_in,omitempty"`
+	RetryAfter time.Duration      `json:"retry_after,omitempty"` // asked for by the last failure
+	VerifiedAt time.Time          `json:"verified_at,omitzero"`
+	Cause      *Cause             `json:"cause,omitempty"` // of the last failure; nil after a success
+	Pin        *Skip              `json:"pin,omitempty"`
+	Facts      []events.LocalFact `json:"facts,omitempty"`
+	// SkipNoted is the service start and the skip's beginning for which a
+	// discovery.skipped is recorded.
+	SkipNotedIn    events.Sequence `json:"skip_noted_in,omitempty"`
+	SkipNotedUntil time.Time       `json:"skip_noted_until,omitzero"`
+
+	ProtocolVersion string            `json:"protocol_version,omitempty"`
+	ServerInfo      events.ServerInfo `json:"server_info,omitzero"`
+}
+
+func newConnection() *connection {
+	return &connection{Reachability: ReachabilityUnknown, Authorization: AuthorizationUnknown}
+}
+
+// link makes the chain's link for an event.
+func link(e events.Event) Link {
+	return Link{EventID: e.ID, Sequence: e.Sequence, Time: e.HappenedAt(), Type: e.Type}
+}
+
+func (c *connection) started(e events.Event, d events.DiscoveryStarted) {
+	if c.Open == nil {
+		c.Open = map[string]openAttempt{}
+	}
+	c.Open[e.AttemptID] = openAttempt{
+		EventID: e.ID, Sequence: e.Sequence, At: e.HappenedAt(), RunID: e.RunID, Trigger: d.Trigger,
+	}
+	if d.Facts != nil {
+		c.Facts = d.Facts
+	}
+}
+
+// finish takes the attempt of e off the open ones. A reporter may tell of an
+// outcome alone; then the attempt is zero.
+func (c *connection) finish(e events.Event) openAttempt {
+	a := c.Open[e.AttemptID]
+	delete(c.Open, e.AttemptID)
+	return a
+}
+
+// inRun reports whether the last failure was in this run, too.
+func (c *connection) inRun(id string) bool { return id != "" && id == c.RunID }
+
+// fineBefore reports whether no failure was counted between the last success and
+// this run.
+func (c *connection) fineBefore(runID string) bool {
+	if c.inRun(runID) {
+		return c.Before.AnyCount == 0
+	}
+	return c.Tally.AnyCount == 0
+}
+
+func (c *connection) succeeded(e events.Event, d events.DiscoverySucceeded, start events.Sequence) {
+	a := c.finish(e)
+	at := e.HappenedAt()
+	c.Tally = c.Tally.succeed(link(e))
+	c.Before, c.RunID = tally{}, ""
+	c.Reachability = Reachable
+	c.VerifiedAt = at
+	c.Cause = nil
+	c.RetryAfter = 0
+	c.ProtocolVersion, c.ServerInfo = d.ProtocolVersion, d.ServerInfo
+	if c.Gate == nil || a.Sequence > c.Gate.Sequence {
+		c.Gate = nil
+		c.GateCheckedFrom = a.Sequence
+		c.Authorization = Authorized
+	}
+	c.settle(OutcomeSucceeded, at, start)
+	c.Last = &Attempt{EventID: e.ID, At: at, Trigger: a.Trigger, Outcome: OutcomeSucceeded, DurationMS: d.ElapsedMS}
+}
+
+func (c *connection) failed(e events.Event, d events.DiscoveryFailed, v rules.Verdict, p policies, start events.Sequence) {
+	a := c.finish(e)
+	at := e.HappenedAt()
+	if !c.inRun(e.RunID) {
+		c.Before, c.RunID = c.Tally, e.RunID
+	}
+	cause := causeOf(v)
+	base := c.Before
+	base.Abandoned = 0
+	c.Tally = base.fail(failure{
+		link: link(e), cause: cause, policy: p.own, any: p.any,
+		pardon: stillPrinting(d.Evidence), exempt: exemption(a.Trigger, d.Evidence, v),
+	})
+	c.Cause = &cause
+	c.Reachability, c.Authorization = axes(c.Reachability, c.Authorization, d.Evidence, v)
+	c.RetryAfter = min(time.Duration(d.Evidence.RetryAfterMS)*time.Millisecond, time.Hour)
+	if c.Gate != nil {
+		g := *c.Gate
+		g.Checks++
+		c.Gate = &g
+	}
+	c.settle(OutcomeFailed, at, start)
+	c.Last = &Attempt{
+		EventID: e.ID, At: at, Trigger: a.Trigger, Outcome: OutcomeFailed,
+		DurationMS: d.Evidence.ElapsedMS, Class: v.Class, Error: v.Text,
+	}
+}
+
+func (c *connection) cancelled(e events.Event, d events.DiscoveryCancelled) {
+	a := c.finish(e)
+	c.Tally = c.Tally.note(link(e), RoleNotCounted, "not counted: cancelled ("+d.Reason+")")
+	c.Last = &Attempt{EventID: e.ID, At: e.HappenedAt(), Trigger: a.Trigger, Outcome: OutcomeCancelled, DurationMS: d.ElapsedMS}
+}
+
+func (c *connection) abandoned(e events.Event, v rules.Verdict, p policies, start events.Sequence) {
+	a := c.finish(e)
+	at := e.HappenedAt()
+	cause := causeOf(v)
+	c.Tally = c.Tally.abandon(failure{link: link(e), cause: cause, policy: p.own, any: p.any})
+	if c.Tally.Abandoned >= 2 {
+		c.Cause = &cause
+		c.settle(OutcomeFailed, at, start)
+	}
+	c.Before, c.RunID = tally{}, ""
+	c.Last = &Attempt{EventID: e.ID, At: at, Trigger: a.Trigger, Outcome: OutcomeAbandoned}
+}
+
+func (c *connection) settle(o Outcome, at time.Time, start events.Sequence) {
+	c.Settled, c.SettledAt, c.SettledIn = o, at, start
+}
+
+// policies are what applies to one failure after a server's own settings.
+type policies struct{ own, any rules.SkipPolicy }
+
+func policiesFor(own, any rules.SkipPolicy, s events.SkipSettings) policies {
+	if s.Never {
+		return policies{}
+	}
+	if s.After > 0 {
+		own.After = s.After
+	}
+	if len(s.TTLMS) > 0 {
+		own.TTL = make([]time.Duration, len(s.TTLMS))
+		for i, ms := range s.TTLMS {
+			own.TTL[i] = time.Duration(ms) * time.Millisecond
+		}
+	}
+	return policies{own: own, any: any}
+}
+
+// exemption says why a failure is not counted, empty when it is.
+func exemption(t events.Trigger, ev events.Evidence, v rules.Verdict) string {
+	switch {
+	case t == events.TriggerManual:
+		return "not counted: a person asked for it"
+	case t == events.TriggerOnUse:
+		return "not counted: a call asked for it"
+	case t == events.TriggerVerify:
+		return "not counted: it only verified a known catalogue"
+	case v.Disposition == rules.DispositionIgnore:
+		return "not counted: no failure of the server"
+	case ev.EndedBy == events.EndedByUs && ev.ErrorKind == events.KindCancelled:
+		return "not counted: we ended it"
+	}
+	return ""
+}
+
+// stillPrinting reports whether a package runner used up its whole budget while it
+// was at work, as a slow first download is.
+func stillPrinting(ev events.Evidence) bool {
+	return ev.ErrorKind == events.KindTimeoutStart &&
+		ev.LimitMS >= PackageRunnerBudget.Milliseconds() &&
+		ev.StderrLastMS != nil && *ev.StderrLastMS < PackageRunnerSilence.Milliseconds()
+}
+
+// axes moves reachability and authorization as a failed attempt shows them: a
+// server that asks for a login answers, so it is reachable.
+func axes(r Reachability, a Authorization, ev events.Evidence, v rules.Verdict) (Reachability, Authorization) {
+	switch v.Gate {
+	case rules.GateAuthRequired:
+		return Reachable, AuthRequired
+	case rules.GateInsufficientScope:
+		return Reachable, InsufficientScope
+	case rules.GateCredentialsMissing:
+		return r, CredentialsMissing
+	case rules.GateNone:
+	}
+	switch v.Class {
+	case rules.ClassAuth:
+		a = AuthRequired
+	case rules.ClassCredentialsMissing:
+		a = CredentialsMissing
+	default:
+		if ev.EndedBy == events.EndedByUs && ev.ErrorKind == events.KindCancelled {
+			return r, a
+		}
+	}
+	return Unreachable, a
+}

@@ -1,0 +1,450 @@
+package projections
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"mcpledger/events"
+	"mcpledger/projections/rules"
+)
+
+// FoldVersion names the shape and meaning of a State's snapshot. A snapshot of
+// another version is not used.
+const FoldVersion = "1"
+
+// maxConnections bounds how many config keys of one server are remembered; the
+// least recently touched fall away, the present one never.
+const maxConnections = 32
+
+// State is what the events up to one place in the log add up to under one rule
+// set. It is not safe for concurrent use; the Engine guards the live one.
+type State struct {
+	rules *rules.Set
+	b     body
+}
+
+// body is what a snapshot holds.
+type body struct {
+	Sequence   events.Sequence `json:"sequence"`
+	RecordedAt time.Time       `json:"recorded_at,omitzero"` // of the last event
+	// PassedOver counts events of types this version does not know.
+	PassedOver int64 `json:"passed_over,omitempty"`
+	// Own is the source of the service that holds the log; Start is its last
+	// service.started.
+	Own       string          `json:"own,omitempty"`
+	Start     events.Sequence `json:"start,omitempty"`
+	StartedAt time.Time       `json:"started_at,omitzero"`
+	Config    Config          `json:"config,omitzero"`
+	Active    ActiveRules     `json:"active,omitzero"`
+	// Contacts are the latest outcomes by which an outage is told.
+	Contacts []contact `json:"contacts,omitempty"`
+	// Sources has the servers each source sees, by source and name.
+	Sources map[string]map[events.ServerName]*server `json:"sources"`
+}
+
+// Config is what is known of the config files.
+type Config struct {
+	Files    []string               `json:"files"`
+	LoadedAt time.Time              `json:"loaded_at,omitzero"`
+	Warnings []events.ConfigProblem `json:"warnings"`
+	// Rejected is why the last load was refused; nil when it was taken.
+	Rejected *events.ConfigProblem `json:"rejected,omitempty"`
+}
+
+// ActiveRules names the rule set last activated.
+type ActiveRules struct {
+	Set  string `json:"set"`
+	Hash string `json:"hash"`
+	Text string `json:"text"`
+}
+
+// server is one server as one source sees it.
+type server struct {
+	// Entry is the configuration in force; nil for a server that is only reported.
+	Entry      *events.ServerConfigured `json:"entry,omitempty"`
+	Removed    bool                     `json:"removed,omitempty"`
+	ConfigTime time.Time                `json:"config_time,omitzero"`
+	ConfigIn   events.Sequence          `json:"config_in,omitempty"` // the event's own place
+	Current    events.ConfigKey         `json:"current,omitempty"`
+
+	Connections map[events.ConfigKey]*connection `json:"connections"`
+	Entries     map[string]*entry                `json:"entries"` // by ConfigKey.Entry
+	Stats       Stats                            `json:"stats,omitzero"`
+}
+
+// entry is what is bound to an entry as written, whatever its values.
+type entry struct {
+	Catalogue *Catalogue `json:"catalogue,omitempty"`
+	// EmptyAt is when an empty list first came after a full one; it is believed the
+	// second time.
+	EmptyAt time.Time `json:"empty_at,omitzero"`
+	// ProtocolVersion is the one last spoken.
+	ProtocolVersion string `json:"protocol_version,omitempty"`
+	// ValueProbes counts, by signature, the skips that ended since values changed.
+	ValueProbes map[string]int `json:"value_probes,omitempty"`
+}
+
+// Catalogue is the list of tools last learned for an entry.
+type Catalogue struct {
+	Hash    string          `json:"hash"`    // in canonical form
+	Content string          `json:"content"` // hash under which the log keeps the tools as sent
+	AsOf    time.Time       `json:"as_of"`   // when it was last seen to be so
+	In      events.Sequence `json:"in"`      // the service start it was last seen in
+	Names   []string        `json:"names"`   // sorted
+}
+
+// Stats counts what was done with a server.
+type Stats struct {
+	Attempts     int64 `json:"attempts"`
+	Failures     int64 `json:"failures"`
+	Launches     int64 `json:"launches"` // attempts that started a process
+	Calls        int64 `json:"calls"`
+	CallFailures int64 `json:"call_failures"`
+}
+
+// New returns the State before the first event, under set.
+func New(set *rules.Set) *State {
+	return &State{rules: set, b: body{Sources: map[string]map[events.ServerName]*server{}}}
+}
+
+// Restore returns the State of a snapshot taken under the same set.
+func Restore(set *rules.Set, snapshot []byte) (*State, error) {
+	s := New(set)
+	if err := json.Unmarshal(snapshot, &s.b); err != nil {
+		return nil, fmt.Errorf("restore snapshot: %w", err)
+	}
+	return s, nil
+}
+
+// Snapshot returns the state as JSON. Equal states give equal bytes.
+func (s *State) Snapshot() ([]byte, error) { return json.Marshal(s.b) }
+
+// Sequence returns the place of the last event folded.
+func (s *State) Sequence() events.Sequence { return s.b.Sequence }
+
+// RecordedAt returns when the last event folded was recorded; zero before the first.
+func (s *State) RecordedAt() time.Time { return s.b.RecordedAt }
+
+// PassedOver returns how many events were of a type this version does not know.
+func (s *State) PassedOver() int64 { return s.b.PassedOver }
+
+// Rules returns the set the state is folded under.
+func (s *State) Rules() *rules.Set { return s.rules }
+
+// Active returns the rule set last activated in the log; zero if none was.
+func (s *State) Active() ActiveRules { return s.b.Active }
+
+// Config returns what is known of the config files.
+func (s *State) Config() Config {
+	c := s.b.Config
+	c.Files = append([]string{}, c.Files...)
+	c.Warnings = append([]events.ConfigProblem{}, c.Warnings...)
+	return c
+}
+
+// Apply folds e, the event after Sequence, into s. It reads no clock and no store:
+// time comes from the event, judgment from the rule set. An event of an unknown
+// type is counted and changes nothing else.
+func (s *State) Apply(e events.Event) {
+	s.b.Sequence, s.b.RecordedAt = e.Sequence, e.RecordedAt
+	switch d := e.Data.(type) {
+	case events.Unknown:
+		s.b.PassedOver++
+	case events.ServiceStarted:
+		s.b.Own, s.b.Start, s.b.StartedAt = e.Source, e.Sequence, e.HappenedAt()
+	case events.ConfigLoaded:
+		s.b.Config = Config{Files: d.Files, LoadedAt: e.HappenedAt(), Warnings: d.Warnings}
+	case events.ConfigRejected:
+		s.b.Config.Rejected = &d.ConfigProblem
+	case events.RulesActivated:
+		s.b.Active = ActiveRules{Set: d.Set, Hash: d.Hash, Text: d.Text}
+	case events.ServerConfigured:
+		s.server(e).configured(e, d)
+	case events.ServerRemoved:
+		s.server(e).Removed = true
+	case events.DiscoveryStarted, events.DiscoverySucceeded, events.DiscoveryFailed,
+		events.DiscoveryCancelled, events.DiscoveryAbandoned, events.DiscoverySkipped,
+		events.CatalogueChanged, events.SkipPinned, events.SkipCleared, events.SkipRequalified:
+		s.applyDiscovery(e)
+	case events.ToolCallStarted, events.ToolCallSucceeded, events.ToolCallFailed, events.ToolCallAbandoned:
+		s.applyCall(e)
+	case events.ServiceStopped, events.DiscoveryRunStarted, events.DiscoveryRunCompleted,
+		events.ToolCallRefused, events.SessionOpened, events.SessionDiscarded, events.LogImported:
+		// Facts for the history; no state rests on them.
+	}
+}
+
+func (s *State) applyDiscovery(e events.Event) {
+	srv := s.server(e)
+	c := srv.connection(e)
+	switch d := e.Data.(type) {
+	case events.DiscoveryStarted:
+		srv.Stats.Attempts++
+		if srv.Entry != nil && srv.Entry.Transport == events.TransportStdio {
+			srv.Stats.Launches++
+		}
+		c.started(e, d)
+	case events.DiscoverySucceeded:
+		fine := c.fineBefore(e.RunID)
+		c.succeeded(e, d, s.b.Start)
+		srv.listed(e, d, s.b.Start)
+		s.witnessed(e, c, fine, false)
+	case events.DiscoveryFailed:
+		srv.Stats.Failures++
+		v := s.rules.Classify(d.Evidence)
+		fine := c.fineBefore(e.RunID)
+		c.failed(e, d, v, policiesFor(v.Policy, s.rules.AnyFailures(), srv.skipSettings()), s.b.Start)
+		if c.Tally.AnyCount > c.Before.AnyCount {
+			s.witnessed(e, c, fine, byOutage(v.Class))
+		}
+	case events.DiscoveryCancelled:
+		c.cancelled(e, d)
+	case events.DiscoveryAbandoned:
+		v := s.rules.Abandoned()
+		c.abandoned(e, v, policiesFor(v.Policy, s.rules.AnyFailures(), srv.skipSettings()), s.b.Start)
+	case events.DiscoverySkipped:
+		c.SkipNotedIn, c.SkipNotedUntil = s.b.Start, d.Until
+		c.Tally = c.Tally.note(link(e), RoleDecision, "skipped: "+d.Reason)
+	case events.CatalogueChanged:
+		srv.entry(e.ConfigKey).changed(e, d, s.b.Start)
+	case events.SkipPinned:
+		c.Pin = &Skip{Reason: SkipPinned, Since: e.HappenedAt(), Until: d.Until, Note: d.Reason, EventIDs: []string{e.ID}}
+	case events.SkipCleared:
+		c.Pin = nil
+		c.Tally = c.Tally.clear(link(e), d.Reason)
+		c.Before, c.RunID = tally{}, ""
+	case events.SkipRequalified:
+		c.Tally = c.Tally.end(events.TriggerRequalified).note(link(e), RoleDecision, d.Reason)
+	}
+}
+
+func (s *State) applyCall(e events.Event) {
+	srv := s.server(e)
+	c := srv.connection(e)
+	switch d := e.Data.(type) {
+	case events.ToolCallStarted:
+		srv.Stats.Calls++
+		if c.OpenCalls == nil {
+			c.OpenCalls = map[string]openCall{}
+		}
+		c.OpenCalls[e.CallID] = openCall{Sequence: e.Sequence, Tool: d.Tool}
+	case events.ToolCallSucceeded, events.ToolCallAbandoned:
+		delete(c.OpenCalls, e.CallID)
+	case events.ToolCallFailed:
+		srv.Stats.CallFailures++
+		started := c.OpenCalls[e.CallID]
+		delete(c.OpenCalls, e.CallID)
+		c.callFailed(e, s.rules.Classify(d.Evidence), started.Sequence)
+	}
+}
+
+// callFailed sets a gate when the rules ask for one. A call that started before the
+// check that last cleared the gate does not set it again.
+func (c *connection) callFailed(e events.Event, v rules.Verdict, started events.Sequence) {
+	if v.Gate == rules.GateNone || c.Gate != nil || started < c.GateCheckedFrom {
+		return
+	}
+	c.Gate = &Gate{Kind: v.Gate, Since: e.HappenedAt(), EventID: e.ID, Sequence: e.Sequence}
+	c.Authorization = Authorization(v.Gate)
+}
+
+// server returns the server e is about, as e's source sees it.
+func (s *State) server(e events.Event) *server {
+	servers := s.b.Sources[e.Source]
+	if servers == nil {
+		servers = map[events.ServerName]*server{}
+		s.b.Sources[e.Source] = servers
+	}
+	srv := servers[e.Subject]
+	if srv == nil {
+		srv = &server{Connections: map[events.ConfigKey]*connection{}, Entries: map[string]*entry{}}
+		servers[e.Subject] = srv
+	}
+	return srv
+}
+
+// own returns the server of that name as the service itself sees it, nil if it was
+// never configured.
+func (s *State) own(name events.ServerName) *server {
+	srv := s.b.Sources[s.b.Own][name]
+	if srv == nil || srv.Entry == nil {
+		return nil
+	}
+	return srv
+}
+
+// configured takes the entry in force. A changed entry is a new connection. When
+// only values changed, the new connection goes on from the old one's tally, since a
+// value that differs at every start would otherwise be tried for ever.
+func (srv *server) configured(e events.Event, d events.ServerConfigured) {
+	previous := srv.Connections[srv.Current]
+	sameEntry := srv.Entry != nil && srv.Current.Entry() == e.ConfigKey.Entry()
+	srv.Entry, srv.Removed = &d, false
+	srv.ConfigTime, srv.ConfigIn = e.HappenedAt(), e.Sequence
+	if srv.Current == e.ConfigKey {
+		return
+	}
+	srv.Current = e.ConfigKey
+	if _, known := srv.Connections[e.ConfigKey]; known || previous == nil || !sameEntry {
+		return
+	}
+	c := srv.connection(e)
+	c.Pin = previous.Pin
+	c.Tally = srv.entry(e.ConfigKey).inherit(previous.Tally)
+}
+
+// inherit returns the tally a connection starts with when only values changed: an
+// auth or credentials skip ends, any other gets one probe, three times at most per
+// signature.
+func (en *entry) inherit(t tally) tally {
+	if t.Skip == nil {
+		return t
+	}
+	cause := t.Skip.Cause
+	if cause.Disposition == rules.DispositionAuth || cause.Class == rules.ClassCredentialsMissing {
+		return tally{}
+	}
+	if en.ValueProbes[cause.Signature] >= 3 {
+		return t
+	}
+	if en.ValueProbes == nil {
+		en.ValueProbes = map[string]int{}
+	}
+	en.ValueProbes[cause.Signature]++
+	return t.end(events.TriggerConfigChanged)
+}
+
+// Catalogue returns what is known of the tools of a configured server's present
+// entry, nil if nothing is, and whether its list came empty once since.
+func (s *State) Catalogue(name events.ServerName) (known *Catalogue, emptySeen bool) {
+	srv := s.own(name)
+	if srv == nil {
+		return nil, false
+	}
+	en := srv.known()
+	return en.Catalogue, !en.EmptyAt.IsZero()
+}
+
+// ProtocolVersion returns the version last spoken with a configured server under its
+// present entry; empty if none was.
+func (s *State) ProtocolVersion(name events.ServerName) string {
+	srv := s.own(name)
+	if srv == nil {
+		return ""
+	}
+	return srv.known().ProtocolVersion
+}
+
+func (srv *server) skipSettings() events.SkipSettings {
+	if srv.Entry == nil {
+		return events.SkipSettings{}
+	}
+	return srv.Entry.Settings.Skip
+}
+
+// connection returns the connection of e's config key. For a server that no config
+// names, the key last reported is the current one.
+func (srv *server) connection(e events.Event) *connection {
+	if srv.Entry == nil {
+		srv.Current = e.ConfigKey
+	}
+	c := srv.Connections[e.ConfigKey]
+	if c == nil {
+		c = newConnection()
+		srv.Connections[e.ConfigKey] = c
+	}
+	c.Touched = e.Sequence
+	if len(srv.Connections) > maxConnections {
+		srv.prune()
+	}
+	return c
+}
+
+// prune drops the connection, and the entry no other connection shares, that was
+// least recently touched.
+func (srv *server) prune() {
+	keys := slices.SortedFunc(maps.Keys(srv.Connections), func(a, b events.ConfigKey) int {
+		return cmp.Compare(srv.Connections[a].Touched, srv.Connections[b].Touched)
+	})
+	for _, k := range keys {
+		if k == srv.Current || len(srv.Connections[k].Open) > 0 {
+			continue
+		}
+		delete(srv.Connections, k)
+		for other := range srv.Connections {
+			if other.Entry() == k.Entry() {
+				return
+			}
+		}
+		delete(srv.Entries, k.Entry())
+		return
+	}
+}
+
+// known returns what is bound to the present entry, zero if nothing is.
+func (srv *server) known() entry {
+	if en := srv.Entries[srv.Current.Entry()]; en != nil {
+		return *en
+	}
+	return entry{}
+}
+
+// present returns the present connection, a new one if nothing happened on it yet.
+func (srv *server) present() *connection {
+	if c := srv.Connections[srv.Current]; c != nil {
+		return c
+	}
+	return newConnection()
+}
+
+func (srv *server) entry(k events.ConfigKey) *entry {
+	en := srv.Entries[k.Entry()]
+	if en == nil {
+		en = &entry{}
+		srv.Entries[k.Entry()] = en
+	}
+	return en
+}
+
+// listed notes that a catalogue was seen again, or that it seems to have become
+// empty.
+func (srv *server) listed(e events.Event, d events.DiscoverySucceeded, start events.Sequence) {
+	en := srv.entry(e.ConfigKey)
+	en.ValueProbes = nil
+	en.ProtocolVersion = d.ProtocolVersion
+	if en.Catalogue == nil {
+		return
+	}
+	switch {
+	case d.CatalogueHash == en.Catalogue.Hash:
+		seen := *en.Catalogue
+		seen.AsOf, seen.In = e.HappenedAt(), start
+		en.Catalogue, en.EmptyAt = &seen, time.Time{}
+	case d.ToolCount == 0 && en.EmptyAt.IsZero():
+		en.EmptyAt = e.HappenedAt()
+	}
+}
+
+func (en *entry) changed(e events.Event, d events.CatalogueChanged, start events.Sequence) {
+	names := map[string]bool{}
+	if en.Catalogue != nil {
+		for _, n := range en.Catalogue.Names {
+			names[n] = true
+		}
+	}
+	for _, n := range d.Added {
+		names[n] = true
+	}
+	for _, n := range d.Removed {
+		delete(names, n)
+	}
+	en.EmptyAt = time.Time{}
+	en.Catalogue = &Catalogue{
+		Hash: d.Hash, Content: events.ContentHash(d.Tools), AsOf: e.HappenedAt(), In: start,
+		Names: slices.Sorted(maps.Keys(names)),
+	}
+}

@@ -1,0 +1,255 @@
+package projections
+
+import (
+	"strconv"
+	"time"
+
+	"mcpledger/events"
+	"mcpledger/projections/rules"
+)
+
+// maxLinks bounds the chain that explains a tally; older links fall away.
+const maxLinks = 32
+
+// pardonLimit is how often, per connection, a package runner that was still
+// printing when its budget ended is not counted.
+const pardonLimit = 3
+
+// PackageRunnerBudget is the time in all a package runner has for a start. The
+// schedule gives it, and a start that used it up while still printing is pardoned.
+const PackageRunnerBudget = 10 * time.Minute
+
+// PackageRunnerSilence is how long a package runner may print nothing.
+const PackageRunnerSilence = 3 * time.Minute
+
+// SkipReason says what made a skip.
+type SkipReason string
+
+// The reasons.
+const (
+	SkipAuth              SkipReason = "auth"
+	SkipIdenticalFailures SkipReason = "identical_failures"
+	SkipAnyFailures       SkipReason = "any_failures"
+	SkipPinned            SkipReason = "pinned"
+)
+
+// Skip says that a connection is not attempted until something clears it. It is
+// what a circuit breaker calls open; the single attempt at its end is the probe.
+// The skip list is not the data structure of that name.
+type Skip struct {
+	Reason SkipReason `json:"reason"`
+	// Cause is the failure that made or last renewed it; zero for a pin.
+	Cause    Cause     `json:"cause,omitzero"`
+	Failures int       `json:"failures,omitempty"` // counted runs it rests on
+	EventIDs []string  `json:"event_ids,omitempty"`
+	Since    time.Time `json:"since"`
+	Until    time.Time `json:"until,omitzero"` // zero: no end
+	Rung     int       `json:"rung,omitempty"` // of the policy's ladder, from 0
+	// Requalify: a changed local fact ends it early.
+	Requalify bool `json:"requalify,omitempty"`
+	// Ended is the trigger of the probe when the skip ended before its time.
+	Ended events.Trigger `json:"ended,omitempty"`
+	Note  string         `json:"note,omitempty"` // a pin's reason
+}
+
+// clockSlack is how far ahead of now a skip may seem to begin. More means that the
+// clock was wrong when it began, and the skip is over.
+const clockSlack = 5 * time.Minute
+
+// ActiveAt reports whether the skip holds at now.
+func (s *Skip) ActiveAt(now time.Time) bool {
+	if s == nil || s.Ended != "" || s.Since.After(now.Add(clockSlack)) {
+		return false
+	}
+	return s.Until.IsZero() || now.Before(s.Until)
+}
+
+// Streak counts identical failing runs in a row.
+type Streak struct {
+	Signature string    `json:"signature,omitempty"`
+	Count     int       `json:"count,omitempty"`
+	Needed    int       `json:"needed,omitempty"` // runs that make a skip; 0: never
+	FirstAt   time.Time `json:"first_at,omitzero"`
+	LastAt    time.Time `json:"last_at,omitzero"`
+	EventIDs  []string  `json:"event_ids,omitempty"` // the newest last
+}
+
+// Role is the part an event plays in an explanation.
+type Role string
+
+// The roles.
+const (
+	RoleCounted    Role = "counted"
+	RoleNotCounted Role = "not_counted"
+	RoleReset      Role = "reset"
+	RoleDecision   Role = "decision"
+)
+
+// Link is one event of the chain that explains a connection's state.
+type Link struct {
+	EventID  string          `json:"event_id"`
+	Sequence events.Sequence `json:"sequence"`
+	Time     time.Time       `json:"time"`
+	Type     events.Type     `json:"type"`
+	Role     Role            `json:"role"`
+	Note     string          `json:"note,omitempty"`
+}
+
+// tally is what the outcomes of runs add up to for one connection. It is a value:
+// its methods return the next tally and leave slices they were given alone.
+type tally struct {
+	Streak Streak `json:"streak,omitzero"`
+	// AnyCount runs failed since AnySince without a success, whatever their signature.
+	AnyCount int       `json:"any_count,omitempty"`
+	AnySince time.Time `json:"any_since,omitzero"`
+	Skip     *Skip     `json:"skip,omitempty"`
+	// FailedRuns is how many runs in a row failed, counted or not; retries are spaced
+	// by it.
+	FailedRuns int `json:"failed_runs,omitempty"`
+	Pardons    int `json:"pardons,omitempty"`
+	Abandoned  int `json:"abandoned,omitempty"` // in a row
+	// ExcusedSince is when the first failure since the last success was laid to an
+	// outage.
+	ExcusedSince time.Time `json:"excused_since,omitzero"`
+	Chain        []Link    `json:"chain,omitempty"`
+}
+
+// failure is one failed attempt with its judgment.
+type failure struct {
+	link   Link // Role and Note are filled in by the tally
+	cause  Cause
+	policy rules.SkipPolicy
+	any    rules.SkipPolicy
+	pardon bool   // a runner's start that was still printing
+	exempt string // why it is not counted; empty when it is
+}
+
+// fail returns the tally after a failed run.
+func (t tally) fail(f failure) tally {
+	t.FailedRuns++
+	if f.exempt == "" && f.pardon && t.Pardons < pardonLimit {
+		t.Pardons++
+		f.exempt = "not counted: its package runner was still at work when the time ended"
+	}
+	if f.exempt != "" {
+		return t.note(f.link, RoleNotCounted, f.exempt)
+	}
+	at := f.link.Time
+	if t.Streak.Signature != f.cause.Signature {
+		t.Streak = Streak{Signature: f.cause.Signature, FirstAt: at}
+	}
+	t.Streak.Count++
+	t.Streak.Needed = f.policy.After
+	t.Streak.LastAt = at
+	t.Streak.EventIDs = appendBounded(t.Streak.EventIDs, f.link.EventID, max(3, f.policy.After))
+	if t.AnyCount == 0 {
+		t.AnySince = at
+	}
+	t.AnyCount++
+	t = t.note(f.link, RoleCounted, t.countNote(f.policy))
+	t.Skip = t.nextSkip(f)
+	return t
+}
+
+// nextSkip decides whether a counted failure makes a skip or renews the one there.
+func (t tally) nextSkip(f failure) *Skip {
+	at := f.link.Time
+	next := Skip{
+		Reason: SkipIdenticalFailures, Cause: f.cause, Failures: t.Streak.Count,
+		EventIDs: t.Streak.EventIDs, Since: at, Requalify: f.policy.Requalify,
+	}
+	if f.cause.Disposition == rules.DispositionAuth {
+		next.Reason = SkipAuth
+	}
+	policy := f.policy
+	identical := policy.After > 0 && t.Streak.Count >= policy.After && at.Sub(t.Streak.FirstAt) >= policy.MinSpan
+	anyMix := f.any.After > 0 && t.AnyCount >= f.any.After && at.Sub(t.AnySince) >= f.any.MinSpan
+	switch {
+	case t.Skip != nil && policy.After > 0:
+		// The probe failed, with whatever signature: one rung up.
+		next.Since = t.Skip.Since
+		next.Rung = t.Skip.Rung + 1
+		if t.Skip.Reason == SkipAnyFailures && !identical {
+			next.Reason, policy = SkipAnyFailures, f.any
+		}
+		next.Failures = max(next.Failures, t.Skip.Failures+1)
+		next.EventIDs = appendBounded(t.Skip.EventIDs, f.link.EventID, max(3, policy.After))
+	case identical:
+	case anyMix:
+		next.Reason, policy = SkipAnyFailures, f.any
+		next.Failures = t.AnyCount
+		next.EventIDs = t.chainIDs(RoleCounted)
+	default:
+		return nil
+	}
+	next.Until = at.Add(policy.Rung(next.Rung))
+	return &next
+}
+
+// succeed returns the tally after a success: all is forgotten but the event that
+// reset it.
+func (t tally) succeed(l Link) tally {
+	if t.FailedRuns == 0 && t.Skip == nil && t.Abandoned == 0 {
+		return tally{}
+	}
+	return tally{}.note(l, RoleReset, "a success: counting starts at zero")
+}
+
+// abandon returns the tally after an attempt that the service's own end cut short.
+func (t tally) abandon(f failure) tally {
+	t.Abandoned++
+	if t.Abandoned < 2 {
+		return t.note(f.link, RoleNotCounted, "not counted: the service ended in the midst of it")
+	}
+	n := t.Abandoned
+	t = t.fail(f)
+	t.Abandoned = n
+	return t
+}
+
+// clear returns the tally after a person ended the skip.
+func (t tally) clear(l Link, reason string) tally {
+	return tally{}.note(l, RoleReset, "cleared: "+reason)
+}
+
+// end returns the tally with its skip over early, due for one probe.
+func (t tally) end(trigger events.Trigger) tally {
+	if t.Skip != nil && t.Skip.Ended == "" {
+		over := *t.Skip
+		over.Ended = trigger
+		t.Skip = &over
+	}
+	return t
+}
+
+func (t tally) note(l Link, role Role, note string) tally {
+	l.Role, l.Note = role, note
+	t.Chain = appendBounded(t.Chain, l, maxLinks)
+	return t
+}
+
+func (t tally) countNote(p rules.SkipPolicy) string {
+	if p.After <= 0 {
+		return "counted; this rule never skips"
+	}
+	return strconv.Itoa(t.Streak.Count) + " of " + strconv.Itoa(p.After)
+}
+
+func (t tally) chainIDs(role Role) []string {
+	var ids []string
+	for _, l := range t.Chain {
+		if l.Role == role {
+			ids = append(ids, l.EventID)
+		}
+	}
+	return ids
+}
+
+// appendBounded returns a new slice of s and v, the last n of them.
+func appendBounded[T any](s []T, v T, n int) []T {
+	if len(s) >= n {
+		s = s[len(s)-n+1:]
+	}
+	out := make([]T, 0, len(s)+1)
+	return append(append(out, s...), v)
+}

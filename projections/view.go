@@ -1,0 +1,355 @@
+package projections
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"mcpledger/events"
+	"mcpledger/projections/rules"
+)
+
+// ServerState is the state of a server in one word, for people.
+type ServerState string
+
+// The states; the first that holds, in this order.
+const (
+	StateDisabled    ServerState = "disabled"
+	StateBlocked     ServerState = "blocked" // a gate, or a variable that is not set
+	StateSkipped     ServerState = "skipped"
+	StateDiscovering ServerState = "discovering" // no outcome yet, no catalogue
+	StateUnreachable ServerState = "unreachable" // the last run failed; its tools are still offered
+	StateFailed      ServerState = "failed"      // the last run failed; no tools are known
+	StateReady       ServerState = "ready"
+)
+
+// Needs says what would bring a server back.
+type Needs string
+
+// The needs.
+const (
+	NeedsNothing    Needs = "nothing"
+	NeedsWait       Needs = "wait"
+	NeedsLogin      Needs = "login"
+	NeedsCredential Needs = "credential"
+	NeedsConfig     Needs = "config"
+	NeedsDependency Needs = "dependency"
+	NeedsOperator   Needs = "operator"
+)
+
+// What can end a skip or a gate.
+const (
+	ClearsOnExpiry       = "expiry"
+	ClearsOnConfigChange = "config_change"
+	ClearsOnManual       = "manual"
+	ClearsOnRequalify    = "requalify"
+	ClearsOnCheck        = "successful_check"
+)
+
+// Server is what is known of one server at one moment. Its fields are values or
+// shared with the State; nobody changes them.
+type Server struct {
+	Name          events.ServerName
+	Source        string
+	ConfigKey     events.ConfigKey
+	Entry         events.ServerConfigured // zero for a server that is only reported
+	State         ServerState
+	Reason        string // cause first, one sentence
+	Needs         Needs
+	Reachability  Reachability
+	Authorization Authorization
+	Cause         *Cause
+	Skip          *Skip // the pin or skip that holds now
+	Gate          *Gate
+	Streak        *Streak
+	Last          *Attempt
+	// NextAttempt is zero when only a change or a person brings one about.
+	NextAttempt     time.Time
+	NextTrigger     events.Trigger
+	Decision        Decision
+	VerifiedAt      time.Time
+	Catalogue       *Catalogue
+	Live            bool // the catalogue was seen since the service started
+	ProtocolVersion string
+	ServerInfo      events.ServerInfo
+	Stats           Stats
+	Chain           []Link
+	// Reported is how other sources see a server of this name.
+	Reported []Server
+}
+
+// Offered reports whether the server's tools are offered.
+func (v Server) Offered() bool { return v.State == StateReady || v.State == StateUnreachable }
+
+// ClearsOn returns what can end the skip that holds now, nil if none does.
+func (v Server) ClearsOn() []string {
+	if v.Skip == nil {
+		return nil
+	}
+	if v.Skip.Reason == SkipPinned {
+		if v.Skip.Until.IsZero() {
+			return []string{ClearsOnManual}
+		}
+		return []string{ClearsOnExpiry, ClearsOnManual}
+	}
+	on := []string{ClearsOnExpiry, ClearsOnConfigChange, ClearsOnManual}
+	if v.Skip.Requalify && v.Entry.Transport == events.TransportStdio {
+		on = append(on, ClearsOnRequalify)
+	}
+	return on
+}
+
+// Servers returns all configured servers by name.
+func (s *State) Servers(now time.Time) []Server {
+	var all []Server
+	for _, name := range sortedKeys(s.b.Sources[s.b.Own]) {
+		if v, ok := s.Server(name, now); ok {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// Server returns one configured server; false when no entry configures it.
+func (s *State) Server(name events.ServerName, now time.Time) (Server, bool) {
+	srv := s.own(name)
+	if srv == nil || srv.Removed {
+		return Server{}, false
+	}
+	v := s.view(s.b.Own, name, srv, now)
+	for _, source := range sortedKeys(s.b.Sources) {
+		if other := s.b.Sources[source][name]; source != s.b.Own && other != nil {
+			v.Reported = append(v.Reported, s.view(source, name, other, now))
+		}
+	}
+	return v, true
+}
+
+// Reported returns how one source sees a server under a config key; false when it
+// reported nothing of it.
+func (s *State) Reported(source string, name events.ServerName, key events.ConfigKey, now time.Time) (Server, bool) {
+	srv := s.b.Sources[source][name]
+	if srv == nil || srv.Connections[key] == nil {
+		return Server{}, false
+	}
+	under := *srv
+	under.Current = key
+	return s.view(source, name, &under, now), true
+}
+
+// Known reports whether the log holds anything of a server of that name, even of
+// one that was removed.
+func (s *State) Known(name events.ServerName) bool {
+	for _, servers := range s.b.Sources {
+		if servers[name] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *State) view(source string, name events.ServerName, srv *server, now time.Time) Server {
+	c := srv.present()
+	v := Server{
+		Name: name, Source: source, ConfigKey: srv.Current,
+		Reachability: c.Reachability, Authorization: c.Authorization,
+		Cause: c.Cause, Skip: c.activeSkip(now), Gate: c.Gate, Last: c.Last,
+		VerifiedAt: c.VerifiedAt, Catalogue: srv.known().Catalogue,
+		ProtocolVersion: c.ProtocolVersion, ServerInfo: c.ServerInfo, Stats: srv.Stats,
+		Chain: c.Tally.Chain,
+	}
+	if srv.Entry != nil {
+		v.Entry = *srv.Entry
+	}
+	if v.Catalogue != nil {
+		v.Live = v.Catalogue.In == s.b.Start
+		v.VerifiedAt = later(v.VerifiedAt, v.Catalogue.AsOf)
+	}
+	if c.Tally.Streak.Count > 0 {
+		streak := c.Tally.Streak
+		v.Streak = &streak
+	}
+	if c.Cause == nil && c.Tally.Skip.ActiveAt(now) {
+		v.Cause = &c.Tally.Skip.Cause
+	}
+	if p := v.Entry.Problem; p != nil {
+		cause := causeOf(s.rules.Classify(ProblemEvidence(v.Entry)))
+		cause.Text = p.Detail
+		v.Cause = &cause
+		if p.Code == events.ProblemVariableUnset {
+			v.Authorization = CredentialsMissing
+		}
+	}
+	if due, ok := s.Due(name, now); ok && source == s.b.Own && due.At.Before(never) {
+		v.NextAttempt, v.NextTrigger = due.At, due.Trigger
+	}
+	v.State = stateOf(v, c)
+	v.Decision = decide(v)
+	v.Needs = needsOf(v)
+	v.Reason = reasonOf(v)
+	return v
+}
+
+// ProblemEvidence is the evidence of a fault found in an entry before anything was
+// started.
+func ProblemEvidence(d events.ServerConfigured) events.Evidence {
+	return events.Evidence{Phase: events.PhaseConfig, Transport: d.Transport, Error: d.Problem.Detail}
+}
+
+func stateOf(v Server, c *connection) ServerState {
+	problem := v.Entry.Problem
+	switch {
+	case v.Entry.Disabled:
+		return StateDisabled
+	case c.Gate != nil, problem != nil && problem.Code == events.ProblemVariableUnset:
+		return StateBlocked
+	case problem != nil:
+		return StateFailed
+	case v.Skip != nil:
+		return StateSkipped
+	case c.Settled == "" && v.Catalogue == nil:
+		return StateDiscovering
+	case c.Settled == OutcomeFailed && v.Catalogue != nil:
+		return StateUnreachable
+	case c.Settled == OutcomeFailed:
+		return StateFailed
+	}
+	return StateReady
+}
+
+func decide(v Server) Decision {
+	switch v.State {
+	case StateDisabled:
+		return DecideDisabled
+	case StateBlocked:
+		return DecideBlocked
+	case StateSkipped:
+		return DecideSkip
+	case StateFailed:
+		if v.Entry.Problem != nil {
+			return DecideBlocked
+		}
+	case StateDiscovering, StateUnreachable, StateReady:
+	}
+	return DecideAttempt
+}
+
+func needsOf(v Server) Needs {
+	switch {
+	case v.State == StateDisabled, v.State == StateReady:
+		return NeedsNothing
+	case v.State == StateDiscovering:
+		return NeedsWait
+	case v.Skip != nil && v.Skip.Reason == SkipPinned:
+		return NeedsOperator
+	case v.Gate != nil && v.Gate.Kind != rules.GateCredentialsMissing:
+		return loginOrCredential(v)
+	case v.Gate != nil:
+		return NeedsCredential
+	case v.Cause == nil:
+		return NeedsWait
+	}
+	switch v.Cause.Class {
+	case rules.ClassAuth:
+		return loginOrCredential(v)
+	case rules.ClassCredentialsMissing:
+		return NeedsCredential
+	case rules.ClassDependency, rules.ClassCommandNotFound:
+		if v.Cause.Disposition == rules.DispositionTransient {
+			return NeedsWait
+		}
+		return NeedsDependency
+	case rules.ClassConfig:
+		return NeedsConfig
+	case rules.ClassProtocol, rules.ClassResource, rules.ClassNetwork, rules.ClassTimeout, rules.ClassRateLimit,
+		rules.ClassServerError, rules.ClassToolError, rules.ClassUnknown:
+	}
+	if v.Cause.Disposition == rules.DispositionTransient {
+		return NeedsWait
+	}
+	return NeedsOperator
+}
+
+// loginOrCredential tells whether the entry already sends a credential, which is
+// then to be replaced, or whether a person has to log in.
+func loginOrCredential(v Server) Needs {
+	var written struct {
+		Headers map[string]json.RawMessage `json:"headers"`
+		Env     map[string]json.RawMessage `json:"env"`
+	}
+	if json.Unmarshal(v.Entry.Config, &written) == nil && len(written.Headers)+len(written.Env) > 0 {
+		return NeedsCredential
+	}
+	return NeedsLogin
+}
+
+// reasonOf says in one sentence why the server is in its state, cause first.
+func reasonOf(v Server) string {
+	var b strings.Builder
+	cause := ""
+	if v.Cause != nil {
+		cause = v.Cause.Text
+	}
+	switch v.State {
+	case StateDisabled:
+		return "Disabled in the config"
+	case StateReady:
+		if v.Catalogue == nil {
+			return "Answers; offers no tools"
+		}
+		return plural(len(v.Catalogue.Names), "tool") + ", verified " + stamp(v.VerifiedAt)
+	case StateDiscovering:
+		return "No attempt has ended yet"
+	case StateBlocked:
+		if v.Gate != nil {
+			b.WriteString("Calls are refused since " + stamp(v.Gate.Since) + ": " + strings.ReplaceAll(string(v.Gate.Kind), "_", " "))
+			break
+		}
+		b.WriteString(cause)
+	case StateFailed, StateUnreachable:
+		b.WriteString(cause)
+		if v.Streak != nil && v.Streak.Count > 1 {
+			b.WriteString(": " + plural(v.Streak.Count, "identical failure") + " since " + stamp(v.Streak.FirstAt))
+		}
+		if v.State == StateUnreachable {
+			b.WriteString("; its " + plural(len(v.Catalogue.Names), "tool") + " of " + stamp(v.Catalogue.AsOf) + " stay offered")
+		}
+	case StateSkipped:
+		b.WriteString(skipReason(v.Skip))
+	}
+	if !v.NextAttempt.IsZero() && v.State != StateBlocked {
+		b.WriteString(", next attempt at " + stamp(v.NextAttempt))
+	}
+	return b.String()
+}
+
+func skipReason(s *Skip) string {
+	switch s.Reason {
+	case SkipPinned:
+		if s.Note == "" {
+			return "Set aside by an operator"
+		}
+		return "Set aside by an operator: " + s.Note
+	case SkipAnyFailures:
+		return s.Cause.Text + ": the last of " + plural(s.Failures, "failure") + " without a success"
+	case SkipAuth, SkipIdenticalFailures:
+	}
+	if s.Failures == 1 {
+		return s.Cause.Text + ": failed at " + stamp(s.Since)
+	}
+	return s.Cause.Text + ": " + plural(s.Failures, "identical failure") + " since " + stamp(s.Since)
+}
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}
+
+func sortedKeys[K ~string, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

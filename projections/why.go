@@ -1,0 +1,51 @@
+package projections
+
+import (
+	"time"
+
+	"mcpledger/events"
+)
+
+// Clearing is one thing that would end what keeps a server from being used.
+type Clearing struct {
+	What   string    // one of the ClearsOn words
+	At     time.Time // for an expiry or a check; else zero
+	Detail string    // what to do; empty where nothing has to be done
+}
+
+// Clearings returns what would bring the server back, the first to come first;
+// empty for a server that is ready or disabled.
+func (v Server) Clearings() []Clearing {
+	edit := Clearing{What: ClearsOnConfigChange, Detail: "edit the server's entry" + inFile(v.Entry.SourceFile)}
+	manual := Clearing{What: ClearsOnManual, Detail: "POST /api/servers/" + string(v.Name) + "/discover"}
+	switch {
+	case v.Gate != nil && v.State == StateBlocked:
+		return []Clearing{{What: ClearsOnCheck, At: v.NextAttempt}, edit, manual}
+	case v.Entry.Problem != nil && v.Entry.Problem.Code == events.ProblemVariableUnset:
+		return []Clearing{{What: ClearsOnConfigChange, Detail: "set the variable and reload the config, or " + edit.Detail}}
+	case v.Entry.Problem != nil:
+		return []Clearing{edit}
+	case v.Skip != nil && v.Skip.Reason == SkipPinned:
+		lift := Clearing{What: ClearsOnManual, Detail: "DELETE /api/servers/" + string(v.Name) + "/skip"}
+		if v.Skip.Until.IsZero() {
+			return []Clearing{lift}
+		}
+		return []Clearing{{What: ClearsOnExpiry, At: v.Skip.Until}, lift}
+	case v.Skip != nil:
+		all := []Clearing{{What: ClearsOnExpiry, At: v.Skip.Until}, edit, manual}
+		if v.Skip.Requalify && v.Entry.Transport == events.TransportStdio {
+			all = append(all, Clearing{What: ClearsOnRequalify, Detail: "install or replace the program; looked at when due, at start and every 5 minutes"})
+		}
+		return all
+	case v.State == StateFailed || v.State == StateUnreachable:
+		return []Clearing{{What: ClearsOnExpiry, At: v.NextAttempt}, edit, manual}
+	}
+	return nil
+}
+
+func inFile(path string) string {
+	if path == "" {
+		return ""
+	}
+	return " in " + path
+}
