@@ -1,0 +1,282 @@
+package config
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var (
+	// sensitiveEndings end a word that makes a name one of a secret: key, apikey.
+	sensitiveEndings = []string{"key", "token", "secret", "password", "passwd", "passphrase", "credential", "credentials", "cookie", "auth"}
+	// sensitiveWords do so by themselves.
+	sensitiveWords = []string{"pass", "pwd", "pat", "jwt", "bearer", "passcode"}
+)
+
+// isSensitive reports whether a variable, header, flag or member called name holds a
+// secret, judging by its words: API_KEY, accessToken, --db-password, Authorization.
+func isSensitive(name string) bool {
+	return slices.ContainsFunc(nameWords(name), func(word string) bool {
+		return slices.Contains(sensitiveWords, word) ||
+			slices.ContainsFunc(sensitiveEndings, func(end string) bool { return strings.HasSuffix(word, end) }) ||
+			strings.HasPrefix(word, "authoriz") || strings.HasPrefix(word, "authent")
+	})
+}
+
+// nameWords splits a name at what is no letter, and where lower case turns into
+// upper, and lowers it.
+func nameWords(name string) []string {
+	var words []string
+	start := 0
+	for i := 0; i <= len(name); i++ {
+		letter := i < len(name) && isLetter(name[i])
+		hump := letter && i > start && isUpper(name[i]) && !isUpper(name[i-1])
+		if letter && !hump {
+			continue
+		}
+		if i > start {
+			words = append(words, strings.ToLower(name[start:i]))
+		}
+		if start = i; !letter {
+			start++
+		}
+	}
+	return words
+}
+
+func isUpper(c byte) bool  { return 'A' <= c && c <= 'Z' }
+func isLetter(c byte) bool { return isUpper(c) || 'a' <= c && c <= 'z' }
+
+var (
+	plainPart = regexp.MustCompile(`^(?:[a-z]*|[A-Z]+|(?:[a-z]{2,}|[A-Z][a-z]+)(?:[A-Z][a-z]+)*|[A-Za-z][a-z]*[0-9]{1,3}|v?[0-9]{1,8}|[0-9]{1,4}[a-zA-Z]{1,2})$`)
+	hostPort  = regexp.MustCompile(`^(?:localhost|[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}|[0-9]{1,3}(?:\.[0-9]{1,3}){3}|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?$`)
+	drive     = regexp.MustCompile(`^[A-Za-z]:[\\/]`)
+)
+
+const maxPlainPart = 24 // letters of the longest plain word
+
+// isWordy reports a text made of plain words and small numbers, such as
+// "production", "us-east-1" or "gpt-4o", which no random token looks like.
+func isWordy(s string) bool {
+	parts := strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(" \t._-:/,=@+?&()", r) })
+	for _, part := range parts {
+		if len(part) > maxPlainPart || !plainPart.MatchString(part) {
+			return false
+		}
+	}
+	return true
+}
+
+// isHarmless reports values that tell nobody anything: flags and small words, plain
+// words, numbers, hosts and ports, paths, URLs without credentials. Under a
+// sensitive name plain words and numbers are taken for secrets.
+func isHarmless(v string, sensitive bool) bool {
+	switch strings.ToLower(v) {
+	case "", "true", "false", "yes", "no", "on", "off", "null", "none":
+		return true
+	}
+	if scheme, rest, ok := strings.Cut(v, "://"); ok && isWordy(scheme) {
+		return isHarmlessURL(rest, sensitive)
+	}
+	return isPath(v, sensitive) || isHost(v, sensitive) || !sensitive && isWordy(v)
+}
+
+func isHarmlessURL(rest string, sensitive bool) bool {
+	u := splitURL("x://" + rest)
+	if u.userinfo != "" || !isHost(u.host, sensitive) && !isWordy(u.host) {
+		return false
+	}
+	for _, p := range u.query {
+		if isSensitive(p.name) && p.value != "" || !isHarmless(p.value, false) || p.value == "" && !isWordy(p.name) {
+			return false
+		}
+	}
+	return len(secretSegments(u.path)) == 0 && isWordy(u.fragment)
+}
+
+func isHost(v string, sensitive bool) bool {
+	return hostPort.MatchString(v) && (isWordy(v) || !sensitive && !hasRandomPart(v, "."))
+}
+
+// isPath reports absolute and relative paths. A part without words makes a short
+// path of its own no path, since base64 has slashes too.
+func isPath(v string, sensitive bool) bool {
+	rooted := strings.HasPrefix(v, "/") || strings.HasPrefix(v, "./") || strings.HasPrefix(v, "../") ||
+		strings.HasPrefix(v, "~/") || drive.MatchString(v)
+	if !rooted {
+		return strings.ContainsAny(v, `/\`) && isWordy(strings.ReplaceAll(v, `\`, "/"))
+	}
+	if sensitive {
+		return isWordy(strings.NewReplacer(`\`, "/", "~", "").Replace(v))
+	}
+	return !hasRandomPart(v, `/\`)
+}
+
+// hasRandomPart reports a part between separators that is long and no words.
+func hasRandomPart(v, separators string) bool {
+	parts := strings.FieldsFunc(v, func(r rune) bool { return strings.ContainsRune(separators, r) })
+	return slices.ContainsFunc(parts, isRandom)
+}
+
+func isRandom(part string) bool { return len(part) >= 16 && !isWordy(part) }
+
+// secretSegments returns the segments of a URL's path that look like credentials,
+// as hosted servers and webhooks carry them.
+func secretSegments(path string) []string {
+	var found []string
+	for segment := range strings.SplitSeq(path, "/") {
+		if isRandom(segment) && !strings.Contains(segment, "${") {
+			found = append(found, segment)
+		}
+	}
+	return found
+}
+
+// secrets gathers the secrets of one server.
+type secrets struct {
+	all []Secret
+}
+
+// add notes a value under a name, and the secrets inside it: of a URL, of a JSON
+// document, of a header with a scheme, of a connection string, of several lines.
+func (s *secrets) add(name, value string) {
+	s.note(name, value, isSensitive(name))
+}
+
+func (s *secrets) note(name, value string, sensitive bool) {
+	if len(value) < MinSecretBytes {
+		return
+	}
+	if s.addDocument(name, value) || s.addURL(name, value) {
+		return
+	}
+	if scheme, rest, ok := cutScheme(value); ok {
+		s.note(name, rest, true)
+		if strings.EqualFold(scheme, "basic") {
+			s.addBasic(name, rest)
+		}
+		return
+	}
+	if !isHarmless(value, sensitive) {
+		s.all = append(s.all, Secret{Name: name, Value: value})
+	}
+	s.addParts(name, value, sensitive)
+}
+
+// addParts notes the lines of a value of several lines, and what a connection string
+// or a cookie assigns.
+func (s *secrets) addParts(name, value string, sensitive bool) {
+	if strings.Contains(value, "\n") {
+		for line := range strings.Lines(value) {
+			if line = strings.TrimSpace(line); len(line) >= 2*MinSecretBytes && !isHarmless(line, false) {
+				s.all = append(s.all, Secret{Name: name, Value: line})
+			}
+		}
+		return
+	}
+	if !strings.ContainsAny(value, "; &") {
+		return
+	}
+	for _, part := range strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune("; &", r) }) {
+		key, v, ok := strings.Cut(part, "=")
+		if !ok || len(v) < MinSecretBytes {
+			continue
+		}
+		if inner := sensitive || isSensitive(key); !isHarmless(v, inner) {
+			s.all = append(s.all, Secret{Name: name, Value: v})
+		}
+	}
+}
+
+// schemes are the words before a credential in a header.
+var schemes = []string{"bearer", "basic", "token", "apikey", "api-key", "key", "bot", "digest", "dpop", "negotiate"}
+
+// cutScheme parts a header's value into scheme and credential.
+func cutScheme(value string) (scheme, credential string, ok bool) {
+	scheme, credential, ok = strings.Cut(strings.TrimSpace(value), " ")
+	credential = strings.TrimSpace(credential)
+	return scheme, credential, ok && credential != "" && slices.Contains(schemes, strings.ToLower(scheme))
+}
+
+// addBasic notes what a Basic credential holds.
+func (s *secrets) addBasic(name, credential string) {
+	plain, err := base64.StdEncoding.DecodeString(credential)
+	if err != nil {
+		return
+	}
+	if _, password, ok := strings.Cut(string(plain), ":"); ok {
+		s.all = append(s.all, Secret{Name: name, Value: string(plain)})
+		s.note(name, password, true)
+	}
+}
+
+// addDocument notes the strings of a value that is a JSON object or array, and the
+// value itself.
+func (s *secrets) addDocument(name, value string) bool {
+	trimmed := strings.TrimSpace(value)
+	if !strings.HasPrefix(trimmed, "{") && !strings.HasPrefix(trimmed, "[") {
+		return false
+	}
+	var doc any
+	if json.Unmarshal([]byte(trimmed), &doc) != nil {
+		return false
+	}
+	before := len(s.all)
+	s.addLeaves(name, name, doc)
+	if len(s.all) > before {
+		s.all = append(s.all, Secret{Name: name, Value: value})
+	}
+	return true
+}
+
+// addLeaves notes the strings of doc under name; key is the member that holds doc.
+func (s *secrets) addLeaves(name, key string, doc any) {
+	switch doc := doc.(type) {
+	case map[string]any:
+		for key, v := range doc {
+			s.addLeaves(name, key, v)
+		}
+	case []any:
+		for _, v := range doc {
+			s.addLeaves(name, key, v)
+		}
+	case string:
+		s.note(name, doc, isSensitive(key))
+	}
+}
+
+// addURL notes the credentials of a value that is a URL.
+func (s *secrets) addURL(name, value string) bool {
+	u := splitURL(value)
+	if u.scheme == "" {
+		return false
+	}
+	both := func(name, v string, sensitive bool) {
+		s.note(name, v, sensitive)
+		if plain, err := url.PathUnescape(v); err == nil && plain != v {
+			s.note(name, plain, sensitive)
+		}
+	}
+	if user, password, ok := strings.Cut(u.userinfo, ":"); ok {
+		both(name, u.userinfo, true)
+		both(name, password, true)
+		both(name, user, false)
+	} else {
+		both(name, u.userinfo, true)
+	}
+	for _, p := range u.query {
+		if p.value == "" {
+			both(name, p.name, false)
+			continue
+		}
+		both(p.name, p.value, isSensitive(p.name))
+	}
+	for _, segment := range secretSegments(u.path) {
+		both(name, segment, true)
+	}
+	both(name, u.fragment, false)
+	return true
+}

@@ -1,0 +1,123 @@
+package config_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"mcpledger/discovery/config"
+)
+
+const debounce = 20 * time.Millisecond
+
+// watch starts a watcher that ends with the test.
+func watch(t *testing.T, paths ...string) *config.Watcher {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	w := config.Watch(ctx, paths, debounce)
+	t.Cleanup(func() {
+		cancel()
+		<-w.Done()
+	})
+	return w
+}
+
+func wantChange(t *testing.T, w *config.Watcher, after string) {
+	t.Helper()
+	select {
+	case <-w.Changes():
+	case <-time.After(5 * time.Second):
+		t.Fatalf("no change was told after %s", after)
+	}
+}
+
+// wantQuiet makes sure that nothing is told on the way: what was written last is told
+// once, and with it whatever was wrong to tell before.
+func wantQuiet(t *testing.T, w *config.Watcher, after string) {
+	t.Helper()
+	select {
+	case <-w.Changes():
+		t.Fatalf("a change was told after %s", after)
+	case <-time.After(10 * debounce):
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAChangeOfAFileIsTold(t *testing.T) {
+	dir := t.TempDir()
+	path := write(t, filepath.Join(dir, "mcp.json"), "1")
+	w := watch(t, path)
+	write(t, path, "22")
+	wantChange(t, w, "a write")
+	write(t, filepath.Join(dir, "new"), "333")
+	must(t, os.Rename(filepath.Join(dir, "new"), path))
+	wantChange(t, w, "a rename over it, as editors save")
+	must(t, os.Remove(path))
+	wantChange(t, w, "its removal")
+	write(t, path, "4")
+	wantChange(t, w, "its return")
+	write(t, filepath.Join(dir, "neighbour"), "x")
+	wantQuiet(t, w, "a change of another file")
+}
+
+func TestAFolderMayGoAndComeBack(t *testing.T) {
+	dir := t.TempDir()
+	path := write(t, filepath.Join(dir, "a", "b", "mcp.json"), "1")
+	w := watch(t, path)
+	must(t, os.RemoveAll(filepath.Join(dir, "a")))
+	wantChange(t, w, "the removal of the folder")
+	write(t, path, "2")
+	wantChange(t, w, "the folder's return")
+	write(t, path, "33")
+	wantChange(t, w, "a write in the new folder")
+}
+
+func TestASwapOfALinkIsTold(t *testing.T) {
+	// As Kubernetes mounts a ConfigMap: mcp.json -> ..data/mcp.json, ..data -> ..1.
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "..1", "mcp.json"), "1")
+	write(t, filepath.Join(dir, "..2", "mcp.json"), "2")
+	must(t, os.Symlink("..1", filepath.Join(dir, "..data")))
+	must(t, os.Symlink("..data/mcp.json", filepath.Join(dir, "mcp.json")))
+	w := watch(t, filepath.Join(dir, "mcp.json"))
+	must(t, os.Symlink("..2", filepath.Join(dir, "..new")))
+	must(t, os.Rename(filepath.Join(dir, "..new"), filepath.Join(dir, "..data")))
+	wantChange(t, w, "a swap of the link")
+	write(t, filepath.Join(dir, "..2", "mcp.json"), "333")
+	wantChange(t, w, "a write behind the new link")
+}
+
+func TestAFileBehindALinkElsewhereIsWatched(t *testing.T) {
+	real := write(t, filepath.Join(t.TempDir(), "real.json"), "1")
+	link := filepath.Join(t.TempDir(), "mcp.json")
+	must(t, os.Symlink(real, link))
+	w := watch(t, link)
+	write(t, real, "22")
+	wantChange(t, w, "a write behind the link")
+}
+
+func TestTheFilesThatAreWatchedCanBeReplaced(t *testing.T) {
+	dir := t.TempDir()
+	a, b := write(t, filepath.Join(dir, "a"), "1"), write(t, filepath.Join(dir, "b", "b"), "1")
+	w := watch(t, a)
+	w.SetPaths([]string{b})
+	write(t, b, "22")
+	wantChange(t, w, "a write to the new file")
+	write(t, a, "22")
+	wantQuiet(t, w, "a write to the old file")
+}
+
+func TestAMissingFileIsWaitedFor(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "not", "yet", "mcp.json")
+	w := watch(t, path)
+	write(t, path, "1")
+	wantChange(t, w, "its first appearance")
+}
