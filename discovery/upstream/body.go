@@ -1,0 +1,191 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+)
+
+func isEventStream(h http.Header) bool { return mediaType(h) == "text/event-stream" }
+
+// isReply reports whether a body of these headers can hold a reply.
+func isReply(h http.Header) bool {
+	return isEventStream(h) || mediaType(h) == "application/json"
+}
+
+func mediaType(h http.Header) string {
+	media, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
+	return media
+}
+
+// replyBody is the body of a JSON reply, recorded and bounded.
+type replyBody struct {
+	body   io.ReadCloser
+	x      *exchange
+	cancel context.CancelFunc
+	left   int64 // bytes that may still come
+}
+
+func (b *replyBody) Read(p []byte) (int, error) {
+	n, err := b.body.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		n, err = 0, errOversized
+	}
+	b.x.received(p[:n], err)
+	return n, err
+}
+
+func (b *replyBody) Close() error {
+	b.cancel()
+	return b.body.Close()
+}
+
+// received records a part of a body and how it ended, if it did.
+func (x *exchange) received(part []byte, err error) {
+	x.update(func() {
+		x.bodyBytes += int64(len(part))
+		if room := keptBodyBytes - len(x.body); room > 0 {
+			x.body = append(x.body, part[:min(room, len(part))]...)
+		}
+		// Being closed early is no way for a body to end.
+		if err != nil && x.bodyErr == nil && !errors.Is(err, context.Canceled) {
+			x.bodyErr = err
+		}
+	})
+}
+
+// eventBody is a body of server-sent events, recorded, and bounded event by event,
+// for a stream may last. It hands on whole lines. A stream that answers one request
+// ends for the reader with the first reply: the client library leaks a goroutine
+// over what follows.
+type eventBody struct {
+	replyBody
+	oneReply bool
+	limit    int64
+	onEvent  func(name, data string) error // may end the stream
+
+	chunk  []byte // to read into
+	buf    []byte // read, not handed on yet
+	ready  int    // bytes of buf that are whole lines
+	name   []byte // of the event that is coming in
+	data   []byte
+	size   int64 // of that event
+	ending error
+}
+
+func newEventBody(body io.ReadCloser, x *exchange, cancel context.CancelFunc, limit int64, oneReply bool, onEvent func(name, data string) error) *eventBody {
+	return &eventBody{
+		replyBody: replyBody{body: body, x: x, cancel: cancel},
+		oneReply:  oneReply, limit: limit, onEvent: onEvent,
+	}
+}
+
+func (b *eventBody) Read(p []byte) (int, error) {
+	for b.ready == 0 {
+		if b.ending != nil {
+			return 0, b.ending
+		}
+		b.fill()
+	}
+	n := copy(p, b.buf[:b.ready])
+	b.buf = b.buf[n:]
+	b.ready -= n
+	return n, nil
+}
+
+// fill reads on until a line is whole or the stream ends.
+func (b *eventBody) fill() {
+	n, err := b.body.Read(b.chunk)
+	b.x.received(b.chunk[:n], err)
+	from := len(b.buf)
+	b.buf = append(b.buf, b.chunk[:n]...)
+	b.size += int64(n)
+	for {
+		i := bytes.IndexByte(b.buf[from:], '\n')
+		if i < 0 {
+			break
+		}
+		line := b.buf[b.ready : from+i]
+		b.ready = from + i + 1
+		from = b.ready
+		if ending := b.line(bytes.TrimRight(line, "\r")); ending != nil {
+			b.end(ending)
+			return
+		}
+	}
+	switch {
+	case err != nil:
+		if errors.Is(err, io.EOF) {
+			// The reader takes an event that lacks its end.
+			b.ready = len(b.buf)
+			b.ending = b.event()
+		}
+		if b.ending == nil {
+			b.ending = err
+		}
+	case b.size > b.limit:
+		b.end(errOversized)
+	}
+}
+
+// end cuts the stream after what is ready.
+func (b *eventBody) end(err error) {
+	b.buf = b.buf[:b.ready]
+	b.ending = err
+	b.x.received(nil, err)
+}
+
+// line follows the stream; an error ends it.
+func (b *eventBody) line(line []byte) error {
+	field, value, _ := bytes.Cut(line, []byte(":"))
+	value = bytes.TrimPrefix(value, []byte(" "))
+	switch {
+	case len(line) == 0:
+		return b.event()
+	case string(field) == "event":
+		b.name = append(b.name[:0], bytes.TrimSpace(value)...)
+	case string(field) == "data":
+		if len(b.data) > 0 {
+			b.data = append(b.data, '\n')
+		}
+		b.data = append(b.data, value...)
+	}
+	return nil
+}
+
+// event looks at an event that is complete.
+func (b *eventBody) event() error {
+	defer func() {
+		b.name, b.data, b.size = b.name[:0], b.data[:0], int64(len(b.buf)-b.ready)
+		if cap(b.data) > 1<<20 {
+			b.data = nil
+		}
+	}()
+	if len(b.data) == 0 {
+		return nil
+	}
+	if b.onEvent != nil {
+		if err := b.onEvent(string(b.name), string(b.data)); err != nil {
+			return err
+		}
+	}
+	if !b.oneReply {
+		return nil
+	}
+	var message struct {
+		ID     json.RawMessage `json:"id"`
+		Method json.RawMessage `json:"method"`
+	}
+	if json.Unmarshal(b.data, &message) != nil {
+		b.x.update(func() { b.x.garbage = true })
+		return nil
+	}
+	if message.Method == nil && message.ID != nil {
+		return io.EOF
+	}
+	return nil
+}

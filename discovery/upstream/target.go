@@ -1,0 +1,95 @@
+package upstream
+
+import (
+	"time"
+
+	"mcpledger/discovery/config"
+	"mcpledger/events"
+)
+
+// DefaultMaxMessageBytes bounds one message from a server where a Target sets no
+// bound: 16 MiB.
+const DefaultMaxMessageBytes = 16 << 20
+
+// Target says what to start or dial, and within which limits. Values are used as
+// they are: nothing is expanded or inherited here.
+type Target struct {
+	Name      events.ServerName
+	Transport events.Transport
+
+	// Command is looked up on the PATH of Env unless it holds a slash. Env is the
+	// whole environment (see Environ), Dir the working directory, empty for ours.
+	Command string
+	Args    []string
+	Env     []string
+	Dir     string
+	// Label is the command as evidence shows it, such as "npx @acme/weather".
+	Label string
+
+	// URL and Headers are for http and sse. The headers are sent to the URL's own
+	// scheme, host and port and to no other.
+	URL     string
+	Headers map[string]string
+
+	// Era is the protocol era the server settled on before.
+	Era    Era
+	Budget Budget
+	// MaxMessageBytes bounds one message; 0 means DefaultMaxMessageBytes.
+	MaxMessageBytes int64
+	// Redactor masks secrets in whatever becomes evidence; nil masks
+	// known shapes of tokens alone.
+	Redactor *config.Redactor
+	// Client is how we introduce ourselves.
+	Client ClientInfo
+	// Now is the clock that elapsed times are read from; required.
+	Now func() time.Time
+	// OnToolsChanged is called when the server says that its list of tools changed,
+	// from a goroutine of its own; calls do not overlap, and notices that come during
+	// one become one more. Nil: the server is not asked to tell.
+	OnToolsChanged func()
+}
+
+// ClientInfo names this client to servers.
+type ClientInfo struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// Budget limits how long a server may take. Zero fields do not limit.
+type Budget struct {
+	// Total is for Open as a whole, and Silence for how long a process may neither
+	// answer the handshake nor write anything to stdout or stderr.
+	Total, Silence time.Duration
+	// List is for one ListTools.
+	List time.Duration
+}
+
+// StartBudget returns the budget for a transport. firstRun is for a package runner
+// such as npx whose package may have to be fetched.
+func StartBudget(t events.Transport, firstRun bool) Budget {
+	switch {
+	case t != events.TransportStdio:
+		return Budget{Total: 15 * time.Second, List: 15 * time.Second}
+	case firstRun:
+		return Budget{Total: 10 * time.Minute, Silence: 3 * time.Minute, List: time.Minute}
+	default:
+		return Budget{Total: time.Minute, List: time.Minute}
+	}
+}
+
+// Era is a family of protocol revisions with one way to begin.
+type Era string
+
+// The eras.
+const (
+	EraAuto   Era = ""       // not known yet
+	EraLegacy Era = "legacy" // initialize, up to 2025-11-25
+	EraModern Era = "modern" // server/discover, from 2026-07-28
+)
+
+func (t Target) maxMessage() int64 {
+	if t.MaxMessageBytes > 0 {
+		return t.MaxMessageBytes
+	}
+	return DefaultMaxMessageBytes
+}
