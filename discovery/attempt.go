@@ -1,0 +1,158 @@
+package discovery
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"mcpledger/discovery/config"
+	"mcpledger/discovery/upstream"
+	"mcpledger/events"
+	"mcpledger/projections"
+)
+
+// maxInstructionsBytes bounds what is kept of a server's instructions.
+const maxInstructionsBytes = 8 << 10
+
+// attempt makes one attempt: its start is on disk before anything is spawned or
+// dialled, its outcome as soon as there is one. The evidence is that of a failure.
+func (s *Service) attempt(ctx context.Context, r *run, srv *config.Server, n int) (projections.Outcome, events.Evidence) {
+	target := s.target(srv)
+	a := about{server: srv.Name, key: srv.Key, runID: r.id, attemptID: newID(), actor: r.request.actor}
+	trigger := r.request.trigger
+	started := events.DiscoveryStarted{
+		Attempt: n, Trigger: trigger, LimitMS: target.Budget.Total.Milliseconds(), Facts: localFacts(srv),
+	}
+	if _, err := s.append(ctx, a, started); err != nil {
+		if ctx.Err() == nil {
+			s.logger.WarnContext(ctx, "attempt not made, its start cannot be recorded", "server", string(srv.Name), "err", err)
+		}
+		return projections.OutcomeCancelled, events.Evidence{}
+	}
+	began := s.now()
+	outcome, data, evidence := s.ask(ctx, srv, target, began)
+	s.settle(a, data)
+	return outcome, evidence
+}
+
+// ask opens a session, lists the tools and closes it again.
+func (s *Service) ask(ctx context.Context, srv *config.Server, target upstream.Target, began time.Time) (projections.Outcome, []events.Data, events.Evidence) {
+	session, err := upstream.Open(ctx, target)
+	if err != nil {
+		return s.failed(ctx, err, began)
+	}
+	s.noteAnswered(srv.Key)
+	catalogue, err := session.ListTools(ctx)
+	info := session.Info()
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.shutdown)
+	defer cancel()
+	if closeErr := session.Close(closing); closeErr != nil {
+		s.logger.DebugContext(ctx, "session ended badly", "server", string(srv.Name), "err", closeErr)
+	}
+	if err != nil {
+		return s.failed(ctx, err, began)
+	}
+	if catalogue, err = masked(srv, catalogue); err != nil {
+		return s.failed(ctx, err, began)
+	}
+	_, stderr, junk := session.Stderr()
+	succeeded := events.DiscoverySucceeded{
+		ProtocolVersion: info.ProtocolVersion, ServerInfo: maskedInfo(srv, info.Server), Capabilities: srv.Redactor.JSON(info.Capabilities),
+		Instructions: srv.Redactor.Text(info.Instructions, maxInstructionsBytes), CatalogueHash: catalogue.Hash, ToolCount: catalogue.Len(),
+		Stderr: stderr, StdoutJunk: junk, ElapsedMS: s.now().Sub(began).Milliseconds(),
+	}
+	data := []events.Data{succeeded}
+	if change, changed := s.catalogueChange(ctx, srv, catalogue); changed {
+		data = append(data, change)
+	}
+	return projections.OutcomeSucceeded, data, events.Evidence{}
+}
+
+// masked returns the catalogue fit for the log: a server may repeat a secret in a
+// description.
+func masked(srv *config.Server, c upstream.Catalogue) (upstream.Catalogue, error) {
+	tools := srv.Redactor.JSON(c.Tools)
+	if bytes.Equal(tools, c.Tools) {
+		return c, nil
+	}
+	return upstream.ParseCatalogue(tools)
+}
+
+// maxInfoBytes bounds each text of what a server says of itself.
+const maxInfoBytes = 256
+
+func maskedInfo(srv *config.Server, i events.ServerInfo) events.ServerInfo {
+	return events.ServerInfo{
+		Name:    srv.Redactor.Text(i.Name, maxInfoBytes),
+		Version: srv.Redactor.Text(i.Version, maxInfoBytes),
+		Title:   srv.Redactor.Text(i.Title, maxInfoBytes),
+	}
+}
+
+// failed tells an attempt that we ended from one that failed by itself.
+func (s *Service) failed(ctx context.Context, err error, began time.Time) (projections.Outcome, []events.Data, events.Evidence) {
+	if ctx.Err() != nil {
+		return projections.OutcomeCancelled, []events.Data{events.DiscoveryCancelled{
+			Reason: context.Cause(ctx).Error(), ElapsedMS: s.now().Sub(began).Milliseconds(),
+		}}, events.Evidence{}
+	}
+	var failure *upstream.Failure
+	evidence := events.Evidence{Error: err.Error()}
+	if errors.As(err, &failure) {
+		evidence = failure.Evidence
+	}
+	if evidence.ElapsedMS == 0 {
+		evidence.ElapsedMS = s.now().Sub(began).Milliseconds()
+	}
+	return projections.OutcomeFailed, []events.Data{events.DiscoveryFailed{Evidence: evidence}}, evidence
+}
+
+// settle records an attempt's outcome. While the log cannot be written it tries
+// again until the service ends; what is not recorded then is found abandoned at the
+// next start.
+func (s *Service) settle(a about, data []events.Data) {
+	for {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), recordTimeout)
+		_, err := s.append(ctx, a, data...)
+		cancel()
+		if err == nil {
+			return
+		}
+		s.logger.WarnContext(s.ctx, "outcome not recorded yet", "server", string(a.server), "err", err)
+		if !errors.Is(err, events.ErrUnavailable) || pause(s.ctx, time.Second) != nil {
+			return
+		}
+	}
+}
+
+// catalogueChange compares a list of tools with the one known for the entry. An
+// empty list after a full one is believed the second time.
+func (s *Service) catalogueChange(ctx context.Context, srv *config.Server, now upstream.Catalogue) (events.CatalogueChanged, bool) {
+	var known *projections.Catalogue
+	var emptySeen bool
+	if err := s.engine.View(func(st *projections.State) { known, emptySeen = st.Catalogue(srv.Name) }); err != nil {
+		return events.CatalogueChanged{}, false
+	}
+	if known != nil && known.Hash == now.Hash {
+		return events.CatalogueChanged{}, false
+	}
+	if known != nil && now.Len() == 0 && len(known.Names) > 0 && !emptySeen {
+		return events.CatalogueChanged{}, false
+	}
+	var old upstream.Catalogue
+	if known != nil {
+		body, err := s.log.Content(ctx, known.Content)
+		if err == nil {
+			old, err = upstream.ParseCatalogue(body)
+		}
+		if err != nil {
+			s.logger.ErrorContext(ctx, "known catalogue cannot be read", "server", string(srv.Name), "err", err)
+			return events.CatalogueChanged{}, false
+		}
+	}
+	diff := now.Diff(old)
+	return events.CatalogueChanged{
+		Hash: now.Hash, Added: diff.Added, Removed: diff.Removed, Changed: diff.Changed, Tools: now.Tools,
+	}, true
+}

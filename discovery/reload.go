@@ -1,0 +1,112 @@
+package discovery
+
+import (
+	"context"
+
+	"mcpledger/discovery/config"
+	"mcpledger/events"
+	"mcpledger/projections"
+)
+
+// Reload reads the config and puts it in force: what changed is recorded in one
+// batch, and only servers that changed are touched. Changes has every configured
+// server with what changed of it, "" for nothing. A config that cannot be used is
+// recorded as rejected, the last good one stays in force, and the error is
+// config's; problems then say where. Without error they are faults of single
+// entries.
+func (s *Service) Reload(ctx context.Context, actor string) (changes map[events.ServerName]events.Change, removed []events.ServerName, problems []events.ConfigProblem, err error) {
+	s.reloading.Lock()
+	defer s.reloading.Unlock()
+	loaded, err := s.load()
+	if err != nil {
+		return nil, nil, nil, s.reject(ctx, err, actor)
+	}
+	known, err := s.applied()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	diff := config.Diff(known, loaded)
+	if err := s.record(ctx, config.LoadedEvents(loaded, diff), actor); err != nil {
+		return nil, nil, nil, err
+	}
+	s.adopt(loaded, diff)
+	changes = map[events.ServerName]events.Change{}
+	for _, name := range diff.Unchanged {
+		changes[name] = ""
+	}
+	for _, c := range diff.Changed {
+		changes[c.Server.Name] = c.Change
+	}
+	for _, r := range diff.Removed {
+		removed = append(removed, r.Name)
+	}
+	for _, p := range loaded.Warnings {
+		s.logger.WarnContext(ctx, "config warning", "file", p.File, "line", p.Line, "server", string(p.Server), "detail", p.Detail)
+	}
+	s.announceAll(ctx)
+	s.wake()
+	return changes, removed, loaded.Faults, nil
+}
+
+// reject records why a config was refused and returns that error.
+func (s *Service) reject(ctx context.Context, bad error, actor string) error {
+	if err := s.record(ctx, config.RejectedEvents(bad), actor); err != nil {
+		return err
+	}
+	return bad
+}
+
+// record completes events and appends them as one batch.
+func (s *Service) record(ctx context.Context, batch []events.Event, actor string) error {
+	for i, e := range batch {
+		batch[i] = s.event(about{server: e.Subject, key: e.ConfigKey, actor: actor}, e.Data)
+	}
+	_, err := s.log.Append(ctx, batch)
+	return err
+}
+
+// applied returns the entries that the log says are in force.
+func (s *Service) applied() (map[events.ServerName]config.Applied, error) {
+	all := map[events.ServerName]config.Applied{}
+	now := s.now()
+	err := s.engine.View(func(st *projections.State) {
+		for _, v := range st.Servers(now) {
+			all[v.Name] = config.Applied{Key: v.ConfigKey, Configured: v.Entry}
+		}
+	})
+	return all, err
+}
+
+// adopt makes a config the one in force and ends runs of connections that are gone.
+func (s *Service) adopt(c *config.Config, d config.Difference) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.config = c
+	s.servers = make(map[events.ServerName]*config.Server, len(c.Servers))
+	for _, srv := range c.Servers {
+		s.servers[srv.Name] = srv
+	}
+	stop := func(name events.ServerName) {
+		if f := s.flights[name]; f != nil {
+			f.cancel(errConfigChanged)
+		}
+	}
+	for _, changed := range d.Changed {
+		if changed.Change != events.ChangeSettings || changed.Server.Disabled {
+			stop(changed.Server.Name)
+		}
+	}
+	for _, r := range d.Removed {
+		stop(r.Name)
+	}
+}
+
+// Watched returns the files whose change calls for a reload.
+func (s *Service) Watched() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.config == nil {
+		return nil
+	}
+	return s.config.Watched
+}

@@ -1,0 +1,174 @@
+package discovery
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"mcpledger/discovery/config"
+	"mcpledger/events"
+	"mcpledger/projections"
+)
+
+// request asks for one run.
+type request struct {
+	trigger events.Trigger
+	servers []events.ServerName
+	reason  string
+	actor   string
+}
+
+// run is one pass over servers.
+type run struct {
+	id      string
+	request request
+	started time.Time
+	done    chan struct{}
+}
+
+// begin records a run and starts its work in the background. Servers that have a
+// run under way are left to it. A run without servers is not begun: run is nil.
+func (s *Service) begin(ctx context.Context, req request) (*run, error) {
+	r := &run{id: newID(), request: req, started: s.now(), done: make(chan struct{})}
+	planned := s.claim(r)
+	if len(planned) == 0 {
+		return nil, nil //nolint:nilnil // nothing to do is no error
+	}
+	names := make([]events.ServerName, len(planned))
+	for i, p := range planned {
+		names[i] = p.server.Name
+	}
+	data := events.DiscoveryRunStarted{Trigger: req.trigger, Servers: names, Reason: req.reason}
+	if _, err := s.append(ctx, about{runID: r.id, actor: req.actor}, data); err != nil {
+		for _, p := range planned {
+			s.release(p)
+		}
+		s.work.Done()
+		return nil, err
+	}
+	go func() {
+		defer s.work.Done()
+		s.carryOut(r, planned)
+	}()
+	return r, nil
+}
+
+// claimed is one server of a run, with the flight that keeps others off it.
+type claimed struct {
+	server *config.Server
+	flight *flight
+	ctx    context.Context
+}
+
+// claim takes the run's servers that nobody is at, and counts the run among the
+// work to wait for unless it has none.
+func (s *Service) claim(r *run) []claimed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopping {
+		return nil
+	}
+	var planned []claimed
+	for _, name := range r.request.servers {
+		srv, known := s.servers[name]
+		if !known || s.flights[name] != nil {
+			continue
+		}
+		ctx, cancel := context.WithCancelCause(s.ctx)
+		f := &flight{runID: r.id, cancel: cancel, done: make(chan struct{})}
+		s.flights[name] = f
+		planned = append(planned, claimed{server: srv, flight: f, ctx: ctx})
+	}
+	if len(planned) > 0 {
+		s.work.Add(1)
+	}
+	return planned
+}
+
+func (s *Service) release(c claimed) {
+	s.mu.Lock()
+	delete(s.flights, c.server.Name)
+	s.mu.Unlock()
+	c.flight.cancel(nil)
+	close(c.flight.done)
+}
+
+// carryOut attempts the planned servers, as many at the same time as there are
+// slots, and records the run's end.
+func (s *Service) carryOut(r *run, planned []claimed) {
+	defer close(r.done)
+	var mu sync.Mutex
+	var total events.DiscoveryRunCompleted
+	var all sync.WaitGroup
+	for _, c := range planned {
+		all.Go(func() {
+			defer s.wake()
+			defer s.release(c)
+			outcome := s.attemptServer(c.ctx, r, c.server)
+			mu.Lock()
+			defer mu.Unlock()
+			switch outcome {
+			case projections.OutcomeSucceeded:
+				total.Succeeded++
+			case projections.OutcomeFailed:
+				total.Failed++
+			case projections.OutcomeCancelled, projections.OutcomeAbandoned, projections.OutcomeSkipped:
+				total.Cancelled++
+			}
+		})
+	}
+	all.Wait()
+	total.ElapsedMS = s.now().Sub(r.started).Milliseconds()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), recordTimeout)
+	defer cancel()
+	if _, err := s.append(ctx, about{runID: r.id, actor: r.request.actor}, total); err != nil {
+		s.logger.WarnContext(ctx, "end of run not recorded", "err", err)
+	}
+}
+
+// attemptServer makes a run's attempts on one server: one, or more where the rules
+// say that trying again inside the run can help.
+func (s *Service) attemptServer(ctx context.Context, r *run, srv *config.Server) projections.Outcome {
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	case <-ctx.Done():
+		return projections.OutcomeCancelled
+	}
+	for n := 1; ; n++ {
+		if scheduled(r.request.trigger) {
+			if s.launches.wait(ctx) != nil {
+				return projections.OutcomeCancelled
+			}
+		}
+		outcome, evidence := s.attempt(ctx, r, srv, n)
+		s.announce(ctx, srv.Name)
+		if outcome != projections.OutcomeFailed {
+			return outcome
+		}
+		verdict := s.engine.Rules().Classify(evidence)
+		if !projections.InRunRetry(verdict, n) || pause(ctx, retryWait(s.backoff, n)) != nil {
+			return outcome
+		}
+	}
+}
+
+// scheduled reports whether an attempt comes from the schedule of a running
+// service, and so is paced.
+func scheduled(t events.Trigger) bool {
+	switch t {
+	case events.TriggerRetry, events.TriggerSkipExpired, events.TriggerRequalified, events.TriggerCheck:
+		return true
+	case events.TriggerStartup, events.TriggerConfigChanged, events.TriggerVerify, events.TriggerRefresh,
+		events.TriggerManual, events.TriggerOnUse:
+	}
+	return false
+}
+
+// retryWait is the wait after the n-th attempt of a run: first, doubled for each
+// attempt, give or take a quarter.
+func retryWait(first time.Duration, n int) time.Duration {
+	wait := first << (n - 1)
+	return wait*3/4 + rand.N(wait/2)
+}

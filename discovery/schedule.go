@@ -1,0 +1,208 @@
+package discovery
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"mcpledger/events"
+	"mcpledger/projections"
+)
+
+const (
+	// factsInterval is how often local facts of skipped servers are looked at.
+	factsInterval = 5 * time.Minute
+	// longestWait bounds how long the schedule sleeps, so that a clock that was set is
+	// noticed.
+	longestWait = time.Minute
+)
+
+// schedule starts a run for whatever is due, until ctx ends.
+func (s *Service) schedule(ctx context.Context) {
+	nextFacts := s.now()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	first := true
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		case <-s.kick:
+		}
+		now := s.now()
+		if !now.Before(nextFacts) {
+			s.requalify(ctx)
+			nextFacts = now.Add(factsInterval)
+		}
+		next := s.startDue(ctx, now, first)
+		first = false
+		if next.After(nextFacts) {
+			next = nextFacts
+		}
+		timer.Reset(min(max(next.Sub(now), 10*time.Millisecond), longestWait))
+		if err := s.engine.SaveSnapshot(ctx, false); err != nil {
+			s.logger.WarnContext(ctx, "snapshot not saved", "err", err)
+		}
+	}
+}
+
+// startDue begins runs for the servers due at now, one run per trigger, and returns
+// when to look again.
+func (s *Service) startDue(ctx context.Context, now time.Time, first bool) (next time.Time) {
+	next = now.Add(longestWait)
+	due := map[events.Trigger][]events.ServerName{}
+	var notes []events.Event
+	s.mu.Lock()
+	busy := map[events.ServerName]bool{}
+	for name := range s.flights {
+		busy[name] = true
+	}
+	s.mu.Unlock()
+	err := s.engine.View(func(st *projections.State) {
+		for _, v := range st.Servers(now) {
+			if busy[v.Name] {
+				continue
+			}
+			if skipped, ok := st.SkipNote(v.Name, now); ok {
+				notes = append(notes, s.event(about{server: v.Name, key: v.ConfigKey}, skipped))
+			}
+			d, ok := st.Due(v.Name, now)
+			switch {
+			case first && s.verify && v.State == projections.StateReady:
+				due[events.TriggerVerify] = append(due[events.TriggerVerify], v.Name)
+			case !ok:
+			case d.At.After(now):
+				next = earlier(next, d.At)
+			default:
+				due[d.Trigger] = append(due[d.Trigger], v.Name)
+			}
+		}
+	})
+	if err != nil {
+		return next
+	}
+	if len(notes) > 0 {
+		if _, err := s.log.Append(ctx, notes); err != nil {
+			s.logger.WarnContext(ctx, "skip not recorded", "err", err)
+			return now.Add(time.Second)
+		}
+	}
+	for _, trigger := range triggersInOrder(due) {
+		if _, err := s.begin(ctx, request{trigger: trigger, servers: due[trigger]}); err != nil {
+			s.logger.WarnContext(ctx, "run not started", "trigger", string(trigger), "err", err)
+			return now.Add(time.Second)
+		}
+	}
+	s.announceAll(ctx)
+	return next
+}
+
+func triggersInOrder(due map[events.Trigger][]events.ServerName) []events.Trigger {
+	var triggers []events.Trigger
+	for t := range due {
+		triggers = append(triggers, t)
+	}
+	slices.Sort(triggers)
+	return triggers
+}
+
+// requalify ends the skips whose local facts changed.
+func (s *Service) requalify(ctx context.Context) {
+	type look struct {
+		name   events.ServerName
+		before []events.LocalFact
+	}
+	var looks []look
+	now := s.now()
+	err := s.engine.View(func(st *projections.State) {
+		for _, v := range st.Servers(now) {
+			if facts, ok := st.RequalifyFacts(v.Name, now); ok {
+				looks = append(looks, look{v.Name, facts})
+			}
+		}
+	})
+	if err != nil {
+		return
+	}
+	for _, l := range looks {
+		s.mu.Lock()
+		srv, known := s.servers[l.name]
+		s.mu.Unlock()
+		if !known {
+			continue
+		}
+		was, is, changed := changedFact(l.before, localFacts(srv))
+		if !changed {
+			continue
+		}
+		reason := "changed on disk: " + factName(was, is)
+		if is.Found && !was.Found {
+			reason = "found now: " + is.Path
+		}
+		if _, err := s.append(ctx, about{server: srv.Name, key: srv.Key}, events.SkipRequalified{Reason: reason, Before: was, After: is}); err != nil {
+			s.logger.WarnContext(ctx, "requalification not recorded", "server", string(srv.Name), "err", err)
+		}
+	}
+}
+
+func factName(was, is events.LocalFact) string {
+	if is.Path != "" {
+		return is.Path
+	}
+	return was.Path
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// launchesPerSecond bounds how many scheduled attempts begin in a second. Starts
+// and people's requests are not slowed.
+const launchesPerSecond = 4
+
+// pacer spaces launches evenly.
+type pacer struct {
+	now  func() time.Time
+	slot chan time.Time // holds when the next launch may be
+}
+
+func newPacer(now func() time.Time) *pacer {
+	p := &pacer{now: now, slot: make(chan time.Time, 1)}
+	p.slot <- time.Time{}
+	return p
+}
+
+// wait returns when the next launch may begin, or with ctx's error.
+func (p *pacer) wait(ctx context.Context) error {
+	var at time.Time
+	select {
+	case at = <-p.slot:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	now := p.now()
+	if at.Before(now) {
+		at = now
+	}
+	p.slot <- at.Add(time.Second / launchesPerSecond)
+	return pause(ctx, at.Sub(now))
+}
+
+// pause waits for d, or returns the cause of ctx's end.
+func pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,172 @@
+package discovery
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"runtime"
+	"sync"
+	"time"
+
+	"mcpledger/discovery/config"
+	"mcpledger/events"
+	"mcpledger/projections"
+)
+
+// Errors of the Service, for errors.Is.
+var (
+	ErrUnknownServer = errors.New("no such server")
+	ErrDisabled      = errors.New("server is disabled")
+	ErrBlocked       = errors.New("server's entry cannot be attempted")
+	ErrStopping      = errors.New("service is stopping")
+)
+
+// recordTimeout bounds how long the outcome of work that is over waits to be
+// recorded while the service stops.
+const recordTimeout = 5 * time.Second
+
+// Options configure a Service. Log, Engine, Source, Load and Logger are required.
+type Options struct {
+	Log    events.Log
+	Engine *projections.Engine
+	// Source names this instance in its events.
+	Source  string
+	Version string // of the program
+	// Load reads the config as it is now. Its error keeps the last good one in force.
+	Load   func() (*config.Config, error)
+	Logger *slog.Logger
+	Now    func() time.Time // nil: the wall clock
+	// Parallel bounds attempts at the same time; 0 means max(4, 2 x cores).
+	Parallel int
+	// VerifyOnStart contacts servers whose catalogue is known, too.
+	VerifyOnStart bool
+	// RetryWait is the wait before the second attempt of a run, doubled for the next; 0
+	// means half a second.
+	RetryWait time.Duration
+	// ShutdownBudget bounds the end of all servers' processes together; 0 means 8 s.
+	ShutdownBudget time.Duration
+}
+
+// Service keeps the log up to date with what servers do. One Service owns a log.
+type Service struct {
+	recorder
+	engine   *projections.Engine
+	logger   *slog.Logger
+	load     func() (*config.Config, error)
+	version  string
+	verify   bool
+	shutdown time.Duration
+	backoff  time.Duration
+	slots    chan struct{} // one per attempt at the same time
+	launches *pacer
+	voice    *announcer
+
+	kick chan struct{} // something may have become due
+
+	reloading sync.Mutex // one Reload at a time
+
+	mu       sync.Mutex
+	config   *config.Config
+	servers  map[events.ServerName]*config.Server
+	flights  map[events.ServerName]*flight
+	answered map[events.ConfigKey]bool // package runners that answered a handshake since the start
+	work     sync.WaitGroup
+	stopping bool
+	ctx      context.Context // of all work; ends with the service
+	cancel   context.CancelCauseFunc
+}
+
+// flight is the one run that is under way for a server.
+type flight struct {
+	runID  string
+	cancel context.CancelCauseFunc
+	done   chan struct{}
+}
+
+// New returns a Service that does nothing yet.
+func New(o Options) *Service {
+	if o.Now == nil {
+		o.Now = time.Now //nolint:forbidigo // the one place the wall clock enters this package
+	}
+	o.Parallel = cmp.Or(o.Parallel, max(4, 2*runtime.NumCPU()))
+	o.ShutdownBudget = cmp.Or(o.ShutdownBudget, 8*time.Second)
+	o.RetryWait = cmp.Or(o.RetryWait, 500*time.Millisecond)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	return &Service{
+		recorder: recorder{log: o.Log, source: o.Source, now: o.Now},
+		engine:   o.Engine, logger: o.Logger, load: o.Load, version: o.Version, verify: o.VerifyOnStart,
+		shutdown: o.ShutdownBudget, backoff: o.RetryWait,
+		slots: make(chan struct{}, o.Parallel), launches: newPacer(o.Now),
+		voice: newAnnouncer(o.Logger), kick: make(chan struct{}, 1),
+		servers: map[events.ServerName]*config.Server{}, flights: map[events.ServerName]*flight{},
+		answered: map[events.ConfigKey]bool{}, ctx: ctx, cancel: cancel,
+	}
+}
+
+// Start takes hold of the log: it records the start, closes what the last end left
+// unfinished, and takes the config. A config that cannot be used is an error, since
+// there is no last good one to keep. The engine must have caught up.
+func (s *Service) Start(ctx context.Context, pid int) error {
+	if _, err := s.append(ctx, about{}, events.ServiceStarted{Version: s.version, Instance: s.source, PID: pid}); err != nil {
+		return err
+	}
+	if err := s.closeUnfinished(ctx); err != nil {
+		return err
+	}
+	_, _, _, err := s.Reload(ctx, "")
+	return err
+}
+
+// closeUnfinished records an abandonment for every attempt and call without
+// outcome.
+func (s *Service) closeUnfinished(ctx context.Context) error {
+	var open []projections.OpenAttempt
+	if err := s.engine.View(func(st *projections.State) { open = st.Unfinished() }); err != nil {
+		return err
+	}
+	var batch []events.Event
+	for _, o := range open {
+		a := about{server: o.Server, key: o.ConfigKey, runID: o.RunID, attemptID: o.AttemptID, callID: o.CallID}
+		if o.CallID != "" {
+			batch = append(batch, s.event(a, events.ToolCallAbandoned{Tool: o.Tool}))
+			continue
+		}
+		batch = append(batch, s.event(a, events.DiscoveryAbandoned{}))
+	}
+	if len(batch) == 0 {
+		return nil
+	}
+	_, err := s.log.Append(ctx, batch)
+	return err
+}
+
+// Run attempts what is due until ctx ends, then ends all work, and records the stop
+// with the cause of ctx as its reason. Start comes first.
+func (s *Service) Run(ctx context.Context) error {
+	s.schedule(ctx)
+	s.mu.Lock()
+	s.stopping = true
+	s.mu.Unlock()
+	s.cancel(errShutdown)
+	s.work.Wait()
+	stop, done := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer done()
+	_, err := s.append(stop, about{}, events.ServiceStopped{Reason: context.Cause(ctx).Error()})
+	return err
+}
+
+// errShutdown and errConfigChanged are the causes of cancelled attempts; their texts
+// are recorded.
+var (
+	errShutdown      = errors.New("shutdown")
+	errConfigChanged = errors.New("config_changed")
+)
+
+// wake has the schedule look again.
+func (s *Service) wake() {
+	select {
+	case s.kick <- struct{}{}:
+	default:
+	}
+}
