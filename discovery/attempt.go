@@ -31,24 +31,22 @@ func (s *Service) attempt(ctx context.Context, r *run, srv *config.Server, n int
 		return projections.OutcomeCancelled, events.Evidence{}
 	}
 	began := s.now()
-	outcome, data, evidence := s.ask(ctx, srv, target, began)
+	outcome, data, evidence := s.ask(ctx, srv, target, trigger, began)
 	s.settle(a, data)
 	return outcome, evidence
 }
 
-// ask opens a session, lists the tools and closes it again.
-func (s *Service) ask(ctx context.Context, srv *config.Server, target upstream.Target, began time.Time) (projections.Outcome, []events.Data, events.Evidence) {
-	session, err := upstream.Open(ctx, target)
+// ask lists the tools of a server over a session of its own, or over the open one
+// when that server said there that its tools changed.
+func (s *Service) ask(ctx context.Context, srv *config.Server, target upstream.Target, trigger events.Trigger, began time.Time) (projections.Outcome, []events.Data, events.Evidence) {
+	session, shared, err := s.sessionFor(ctx, srv, target, trigger)
 	if err != nil {
 		return s.failed(ctx, err, began)
 	}
-	s.noteAnswered(srv.Key)
 	catalogue, err := session.ListTools(ctx)
 	info := session.Info()
-	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.shutdown)
-	defer cancel()
-	if closeErr := session.Close(closing); closeErr != nil {
-		s.logger.DebugContext(ctx, "session ended badly", "server", string(srv.Name), "err", closeErr)
+	if !shared {
+		s.closeSession(session)
 	}
 	if err != nil {
 		return s.failed(ctx, err, began)
@@ -77,6 +75,20 @@ func masked(srv *config.Server, c upstream.Catalogue) (upstream.Catalogue, error
 		return c, nil
 	}
 	return upstream.ParseCatalogue(tools)
+}
+
+// sessionFor returns the session an attempt uses; a shared one is not its to close.
+func (s *Service) sessionFor(ctx context.Context, srv *config.Server, target upstream.Target, trigger events.Trigger) (session *upstream.Session, shared bool, err error) {
+	if trigger == events.TriggerRefresh {
+		if live := s.sessions.open(srv.Key); live != nil {
+			return live.Session, true, nil
+		}
+	}
+	if session, err = upstream.Open(ctx, target); err != nil {
+		return nil, false, err
+	}
+	s.noteAnswered(srv.Key)
+	return session, false, nil
 }
 
 // maxInfoBytes bounds each text of what a server says of itself.

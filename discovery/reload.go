@@ -99,6 +99,13 @@ func (s *Service) adopt(c *config.Config, d config.Difference) {
 	for _, r := range d.Removed {
 		stop(r.Name)
 	}
+	inForce := map[events.ConfigKey]bool{}
+	for _, srv := range c.Servers {
+		if !srv.Disabled && srv.Problem == nil {
+			inForce[srv.Key] = true
+		}
+	}
+	s.sessions.keep(inForce)
 }
 
 // Watched returns the files whose change calls for a reload.

@@ -35,6 +35,7 @@ func (s *Service) schedule(ctx context.Context) {
 			s.requalify(ctx)
 			nextFacts = now.Add(factsInterval)
 		}
+		s.sessions.closeIdle(now)
 		next := s.startDue(ctx, now, first)
 		first = false
 		if next.After(nextFacts) {

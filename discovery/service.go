@@ -33,6 +33,8 @@ type Options struct {
 	// Source names this instance in its events.
 	Source  string
 	Version string // of the program
+	// CallKey keys the hashes by which equal arguments of calls are told.
+	CallKey []byte
 	// Load reads the config as it is now. Its error keeps the last good one in force.
 	Load   func() (*config.Config, error)
 	Logger *slog.Logger
@@ -62,6 +64,9 @@ type Service struct {
 	launches *pacer
 	voice    *announcer
 
+	sessions *sessions
+	callKey  []byte
+
 	kick chan struct{} // something may have become due
 
 	reloading sync.Mutex // one Reload at a time
@@ -70,7 +75,8 @@ type Service struct {
 	config   *config.Config
 	servers  map[events.ServerName]*config.Server
 	flights  map[events.ServerName]*flight
-	answered map[events.ConfigKey]bool // package runners that answered a handshake since the start
+	probed   map[events.ServerName]time.Time // last attempt that a call asked for
+	answered map[events.ConfigKey]bool       // package runners that answered a handshake since the start
 	work     sync.WaitGroup
 	stopping bool
 	ctx      context.Context // of all work; ends with the service
@@ -93,15 +99,18 @@ func New(o Options) *Service {
 	o.ShutdownBudget = cmp.Or(o.ShutdownBudget, 8*time.Second)
 	o.RetryWait = cmp.Or(o.RetryWait, 500*time.Millisecond)
 	ctx, cancel := context.WithCancelCause(context.Background())
-	return &Service{
+	s := &Service{
 		recorder: recorder{log: o.Log, source: o.Source, now: o.Now},
 		engine:   o.Engine, logger: o.Logger, load: o.Load, version: o.Version, verify: o.VerifyOnStart,
 		shutdown: o.ShutdownBudget, backoff: o.RetryWait,
 		slots: make(chan struct{}, o.Parallel), launches: newPacer(o.Now),
 		voice: newAnnouncer(o.Logger), kick: make(chan struct{}, 1),
 		servers: map[events.ServerName]*config.Server{}, flights: map[events.ServerName]*flight{},
-		answered: map[events.ConfigKey]bool{}, ctx: ctx, cancel: cancel,
+		answered: map[events.ConfigKey]bool{}, probed: map[events.ServerName]time.Time{},
+		callKey: o.CallKey, ctx: ctx, cancel: cancel,
 	}
+	s.sessions = newSessions(s)
+	return s
 }
 
 // Start takes hold of the log: it records the start, closes what the last end left
@@ -149,6 +158,7 @@ func (s *Service) Run(ctx context.Context) error {
 	s.stopping = true
 	s.mu.Unlock()
 	s.cancel(errShutdown)
+	s.sessions.close()
 	s.work.Wait()
 	stop, done := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer done()

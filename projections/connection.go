@@ -29,7 +29,7 @@ const (
 	CredentialsMissing   Authorization = "credentials_missing"
 )
 
-// Outcome is how an attempt ended.
+// Outcome is how an attempt or a call ended.
 type Outcome string
 
 // The outcomes.
@@ -39,6 +39,7 @@ const (
 	OutcomeSkipped   Outcome = "skipped"
 	OutcomeCancelled Outcome = "cancelled"
 	OutcomeAbandoned Outcome = "abandoned"
+	OutcomeRefused   Outcome = "refused" // a call that was not sent
 )
 
 // Cause is the judgment on one failure, with the few words that people read.
@@ -65,7 +66,9 @@ type Gate struct {
 	Scope    string          `json:"required_scope,omitempty"`
 	EventID  string          `json:"event_id"`
 	Sequence events.Sequence `json:"sequence"`
-	Checks   int             `json:"checks,omitempty"` // failed checks since it was set
+	// Checks spaces the checks: it grows with each that fails, and starts where the
+	// last gate left off when it is back soon.
+	Checks int `json:"checks,omitempty"`
 }
 
 // Attempt is the last thing that was done about a server.
@@ -90,8 +93,10 @@ type openAttempt struct {
 
 // openCall is a call that was started and has no outcome yet.
 type openCall struct {
-	Sequence events.Sequence `json:"sequence"`
-	Tool     string          `json:"tool"`
+	Sequence      events.Sequence `json:"sequence"`
+	Tool          string          `json:"tool"`
+	Caller        string          `json:"caller,omitempty"`
+	ArgumentsHash string          `json:"arguments_hash,omitempty"`
 }
 
 // connection is one server under one config key, as one source sees it.
@@ -104,6 +109,10 @@ type connection struct {
 	// GateCheckedFrom is where the check started that last cleared a gate: a call
 	// from before it does not set the gate again.
 	GateCheckedFrom events.Sequence `json:"gate_checked_from,omitempty"`
+	// GateClearedAt is when that check succeeded, and GateChecks how many checks the
+	// gate had then: the same gate back soon after is looked at less often.
+	GateClearedAt time.Time `json:"gate_cleared_at,omitzero"`
+	GateChecks    int       `json:"gate_checks,omitempty"`
 
 	// Tally counts finished runs; Before is what it was before the run RunID, so that
 	// a run counts once, by its last failed attempt.
@@ -113,6 +122,8 @@ type connection struct {
 
 	Open      map[string]openAttempt `json:"open,omitempty"`       // by attempt id
 	OpenCalls map[string]openCall    `json:"open_calls,omitempty"` // by call id
+
+	Brakes map[string]failingCall `json:"brakes,omitempty"` // by brakeKey
 
 	Last *Attempt `json:"last,omitempty"`
 	// Settled is the outcome of the last attempt that came to an end by itself;
@@ -185,10 +196,13 @@ func (c *connection) succeeded(e events.Event, d events.DiscoverySucceeded, star
 	c.Cause = nil
 	c.RetryAfter = 0
 	c.ProtocolVersion, c.ServerInfo = d.ProtocolVersion, d.ServerInfo
-	if c.Gate == nil || a.Sequence > c.Gate.Sequence {
+	switch {
+	case c.Gate == nil:
+		c.GateCheckedFrom, c.Authorization = a.Sequence, Authorized
+	case a.Sequence > c.Gate.Sequence:
+		c.GateClearedAt, c.GateChecks = at, c.Gate.Checks
 		c.Gate = nil
-		c.GateCheckedFrom = a.Sequence
-		c.Authorization = Authorized
+		c.GateCheckedFrom, c.Authorization = a.Sequence, Authorized
 	}
 	c.settle(OutcomeSucceeded, at, start)
 	c.Last = &Attempt{EventID: e.ID, At: at, Trigger: a.Trigger, Outcome: OutcomeSucceeded, DurationMS: d.ElapsedMS}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"time"
 
@@ -225,31 +226,53 @@ func (s *State) applyDiscovery(e events.Event) {
 func (s *State) applyCall(e events.Event) {
 	srv := s.server(e)
 	c := srv.connection(e)
+	call := c.OpenCalls[e.CallID]
+	delete(c.OpenCalls, e.CallID)
 	switch d := e.Data.(type) {
 	case events.ToolCallStarted:
 		srv.Stats.Calls++
 		if c.OpenCalls == nil {
 			c.OpenCalls = map[string]openCall{}
 		}
-		c.OpenCalls[e.CallID] = openCall{Sequence: e.Sequence, Tool: d.Tool}
-	case events.ToolCallSucceeded, events.ToolCallAbandoned:
-		delete(c.OpenCalls, e.CallID)
+		c.OpenCalls[e.CallID] = openCall{Sequence: e.Sequence, Tool: d.Tool, Caller: d.Caller, ArgumentsHash: d.ArgumentsHash}
+	case events.ToolCallSucceeded:
+		delete(c.Brakes, brakeKey(call.Caller, call.Tool, call.ArgumentsHash))
 	case events.ToolCallFailed:
 		srv.Stats.CallFailures++
-		started := c.OpenCalls[e.CallID]
-		delete(c.OpenCalls, e.CallID)
-		c.callFailed(e, s.rules.Classify(d.Evidence), started.Sequence)
+		v := s.rules.Classify(d.Evidence)
+		c.gate(e, v, requiredScope(d.Evidence.WWWAuthenticate), call.Sequence)
+		if k := d.Evidence.ErrorKind; k == events.KindToolError || k == events.KindJSONRPC {
+			c.brake(e, call, v, s.rules.Brake())
+		}
 	}
 }
 
-// callFailed sets a gate when the rules ask for one. A call that started before the
-// check that last cleared the gate does not set it again.
-func (c *connection) callFailed(e events.Event, v rules.Verdict, started events.Sequence) {
+// gateMemory is how soon after its end the same gate counts as being back.
+const gateMemory = 10 * time.Minute
+
+// gate closes the connection to calls when the rules ask for it. A call that started
+// before the check that last cleared the gate does not set it again.
+func (c *connection) gate(e events.Event, v rules.Verdict, scope string, started events.Sequence) {
 	if v.Gate == rules.GateNone || c.Gate != nil || started < c.GateCheckedFrom {
 		return
 	}
-	c.Gate = &Gate{Kind: v.Gate, Since: e.HappenedAt(), EventID: e.ID, Sequence: e.Sequence}
-	c.Authorization = Authorization(v.Gate)
+	at := e.HappenedAt()
+	g := Gate{Kind: v.Gate, Since: at, Scope: scope, EventID: e.ID, Sequence: e.Sequence}
+	if !c.GateClearedAt.IsZero() && at.Sub(c.GateClearedAt) <= gateMemory {
+		g.Checks = c.GateChecks + 1
+	}
+	c.Gate, c.Authorization = &g, Authorization(v.Gate)
+}
+
+// scopeParameter finds the scope a server asks for in WWW-Authenticate (RFC 6750,
+// section 3).
+var scopeParameter = regexp.MustCompile(`(?i)\bscope="([^"]{1,200})"`)
+
+func requiredScope(wwwAuthenticate string) string {
+	if m := scopeParameter.FindStringSubmatch(wwwAuthenticate); m != nil {
+		return m[1]
+	}
+	return ""
 }
 
 // server returns the server e is about, as e's source sees it.
@@ -316,6 +339,12 @@ func (en *entry) inherit(t tally) tally {
 	}
 	en.ValueProbes[cause.Signature]++
 	return t.end(events.TriggerConfigChanged)
+}
+
+// Has reports whether a tool of that name is in the catalogue.
+func (c *Catalogue) Has(tool string) bool {
+	_, found := slices.BinarySearch(c.Names, tool)
+	return found
 }
 
 // Catalogue returns what is known of the tools of a configured server's present

@@ -23,7 +23,7 @@ type document struct {
 	path     string // absolute
 	src      []byte
 	entries  []member
-	defaults map[string]string // of the inputs that have one, by id
+	inputs   map[string]question // by id
 	warnings []events.ConfigProblem
 }
 
@@ -37,7 +37,7 @@ type member struct {
 // readDocument reads the file at path and finds its servers. What is wrong with the
 // file as a whole comes back as problems.
 func readDocument(path string) (*document, []events.ConfigProblem) {
-	d := &document{path: path, defaults: map[string]string{}}
+	d := &document{path: path, inputs: map[string]question{}}
 	src, err := readFile(path, MaxConfigBytes)
 	if err != nil {
 		return nil, []events.ConfigProblem{{File: path, Detail: "cannot be read: " + reason(err)}}
@@ -160,18 +160,35 @@ func indexOf(ms []member, name string) int {
 	return -1
 }
 
-// readInputs takes the defaults of VS Code's inputs; the rest of them is for people.
+// question is one of VS Code's inputs, which its users are asked for.
+type question struct {
+	fallback string
+	optional bool // there is a fallback
+	secret   bool
+}
+
+// readInputs takes what counts of the inputs here; the rest of them is for people.
 func (d *document) readInputs(v hujson.Value) {
 	list, ok := v.Value.(*hujson.Array)
 	if !ok {
 		return
 	}
 	for _, item := range list.Elements {
+		var id string
+		var q question
 		ms, _ := members(item)
-		id, fallback := indexOf(ms, "id"), indexOf(ms, "default")
-		if id >= 0 && fallback >= 0 && ms[fallback].value.Value.Kind() == '"' {
-			d.defaults[text(ms[id].value)] = text(ms[fallback].value)
+		for _, m := range ms {
+			kind := m.value.Value.Kind()
+			switch {
+			case m.name == "id" && kind == '"':
+				id = text(m.value)
+			case m.name == "default" && kind == '"':
+				q.fallback, q.optional = text(m.value), true
+			case m.name == "password" && kind == 't':
+				q.secret = true
+			}
 		}
+		d.inputs[id] = q
 	}
 }
 

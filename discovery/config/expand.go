@@ -19,9 +19,9 @@ type reading struct {
 // expander fills in the references of one entry's values, and keeps what it read.
 type expander struct {
 	lookupEnv func(string) (string, bool)
-	folder    string            // ${workspaceFolder}
-	base      string            // where relative paths start
-	defaults  map[string]string // of the inputs that have one, by id
+	folder    string // ${workspaceFolder}
+	base      string // where relative paths start
+	inputs    map[string]question
 
 	readings []reading
 	unset    []string // names of what has no value, each once
@@ -87,7 +87,7 @@ func (x *expander) resolve(seg segment) (name, value, fault string) {
 			return "file:" + seg.text, "", "cannot be read: " + reason(err)
 		}
 		value = strings.TrimRight(string(content), "\r\n")
-		x.secrets.note(filepath.Base(path), value, true)
+		x.secrets.sure(filepath.Base(path), value)
 		return "file:" + seg.text, value, ""
 	default:
 		value, ok := x.lookupEnv(seg.text)
@@ -106,11 +106,15 @@ func (x *expander) resolveInput(id string) (name, value, fault string) {
 	name = inputVariable(id)
 	value, ok := x.lookupEnv(name)
 	if !ok {
-		if value, ok = x.defaults[id]; !ok {
+		if value, ok = x.inputs[id].fallback, x.inputs[id].optional; !ok {
 			return name, "", "has no answer: set " + name + " in the service's environment"
 		}
 	}
-	x.secrets.note(id, value, true)
+	if x.inputs[id].secret {
+		x.secrets.sure(id, value)
+	} else {
+		x.secrets.add(id, value)
+	}
 	return name, value, ""
 }
 

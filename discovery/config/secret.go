@@ -53,6 +53,8 @@ func isLetter(c byte) bool { return isUpper(c) || 'a' <= c && c <= 'z' }
 var (
 	plainPart = regexp.MustCompile(`^(?:[a-z]*|[A-Z]+|(?:[a-z]{2,}|[A-Z][a-z]+)(?:[A-Z][a-z]+)*|[A-Za-z][a-z]*[0-9]{1,3}|v?[0-9]{1,8}|[0-9]{1,4}[a-zA-Z]{1,2})$`)
 	hostPort  = regexp.MustCompile(`^(?:localhost|[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}|[0-9]{1,3}(?:\.[0-9]{1,3}){3}|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?$`)
+	knownHost = regexp.MustCompile(`(?:^localhost|[0-9]|\.(?:com|org|net|io|dev|ai|app|cloud|local|internal|localhost|example|test|svc))(?::[0-9]+)?$`)
+	extension = regexp.MustCompile(`\.[a-z]{2,4}$`)
 	drive     = regexp.MustCompile(`^[A-Za-z]:[\\/]`)
 )
 
@@ -70,9 +72,17 @@ func isWordy(s string) bool {
 	return true
 }
 
+// commonWords are harmless even as a password: masking them would make every text
+// unreadable that happens to hold one.
+var commonWords = []string{
+	"password", "postgres", "anonymous", "username", "changeme", "database", "localhost", "production",
+	"development", "disabled", "required", "optional", "undefined", "default", "security",
+}
+
 // isHarmless reports values that tell nobody anything: flags and small words, plain
 // words, numbers, hosts and ports, paths, URLs without credentials. Under a
-// sensitive name plain words and numbers are taken for secrets.
+// sensitive name plain words and numbers are taken for secrets, but for the most
+// common.
 func isHarmless(v string, sensitive bool) bool {
 	switch strings.ToLower(v) {
 	case "", "true", "false", "yes", "no", "on", "off", "null", "none":
@@ -81,7 +91,10 @@ func isHarmless(v string, sensitive bool) bool {
 	if scheme, rest, ok := strings.Cut(v, "://"); ok && isWordy(scheme) {
 		return isHarmlessURL(rest, sensitive)
 	}
-	return isPath(v, sensitive) || isHost(v, sensitive) || !sensitive && isWordy(v)
+	if sensitive {
+		return isPath(v, true) || isHost(v, true) || slices.Contains(commonWords, strings.ToLower(v))
+	}
+	return isPath(v, false) || isHost(v, false) || isWordy(v)
 }
 
 func isHarmlessURL(rest string, sensitive bool) bool {
@@ -98,7 +111,10 @@ func isHarmlessURL(rest string, sensitive bool) bool {
 }
 
 func isHost(v string, sensitive bool) bool {
-	return hostPort.MatchString(v) && (isWordy(v) || !sensitive && !hasRandomPart(v, "."))
+	if sensitive {
+		return hostPort.MatchString(v) && isWordy(v) && knownHost.MatchString(v)
+	}
+	return hostPort.MatchString(v) && !hasRandomPart(v, ".")
 }
 
 // isPath reports absolute and relative paths. A part without words makes a short
@@ -107,7 +123,7 @@ func isPath(v string, sensitive bool) bool {
 	rooted := strings.HasPrefix(v, "/") || strings.HasPrefix(v, "./") || strings.HasPrefix(v, "../") ||
 		strings.HasPrefix(v, "~/") || drive.MatchString(v)
 	if !rooted {
-		return strings.ContainsAny(v, `/\`) && isWordy(strings.ReplaceAll(v, `\`, "/"))
+		return strings.ContainsAny(v, `/\`) && isWordy(strings.ReplaceAll(v, `\`, "/")) && (!sensitive || extension.MatchString(v))
 	}
 	if sensitive {
 		return isWordy(strings.NewReplacer(`\`, "/", "~", "").Replace(v))
@@ -146,7 +162,15 @@ func (s *secrets) add(name, value string) {
 	s.note(name, value, isSensitive(name))
 }
 
+// sure notes a value that is secret for certain, whatever it looks like.
+func (s *secrets) sure(name, value string) {
+	value = strings.TrimSpace(value)
+	s.all = append(s.all, Secret{Name: name, Value: value})
+	s.note(name, value, true)
+}
+
 func (s *secrets) note(name, value string, sensitive bool) {
+	value = strings.TrimSpace(value)
 	if len(value) < MinSecretBytes {
 		return
 	}
@@ -154,7 +178,7 @@ func (s *secrets) note(name, value string, sensitive bool) {
 		return
 	}
 	if scheme, rest, ok := cutScheme(value); ok {
-		s.note(name, rest, true)
+		s.sure(name, rest)
 		if strings.EqualFold(scheme, "basic") {
 			s.addBasic(name, rest)
 		}
@@ -208,8 +232,8 @@ func (s *secrets) addBasic(name, credential string) {
 		return
 	}
 	if _, password, ok := strings.Cut(string(plain), ":"); ok {
-		s.all = append(s.all, Secret{Name: name, Value: string(plain)})
-		s.note(name, password, true)
+		s.sure(name, string(plain))
+		s.sure(name, password)
 	}
 }
 
@@ -248,35 +272,34 @@ func (s *secrets) addLeaves(name, key string, doc any) {
 	}
 }
 
+// unescape undoes the escapes of a part of a URL; the redactor finds both spellings.
+func unescape(s string) string {
+	if plain, err := url.PathUnescape(s); err == nil {
+		return plain
+	}
+	return s
+}
+
 // addURL notes the credentials of a value that is a URL.
 func (s *secrets) addURL(name, value string) bool {
 	u := splitURL(value)
 	if u.scheme == "" {
 		return false
 	}
-	both := func(name, v string, sensitive bool) {
-		s.note(name, v, sensitive)
-		if plain, err := url.PathUnescape(v); err == nil && plain != v {
-			s.note(name, plain, sensitive)
-		}
-	}
-	if user, password, ok := strings.Cut(u.userinfo, ":"); ok {
-		both(name, u.userinfo, true)
-		both(name, password, true)
-		both(name, user, false)
-	} else {
-		both(name, u.userinfo, true)
-	}
+	user, password, _ := strings.Cut(u.userinfo, ":")
+	s.add(name, unescape(user))
+	s.sure(name, unescape(password))
+	s.sure(name, u.userinfo)
 	for _, p := range u.query {
 		if p.value == "" {
-			both(name, p.name, false)
+			s.add(name, unescape(p.name))
 			continue
 		}
-		both(p.name, p.value, isSensitive(p.name))
+		s.add(p.name, unescape(p.value))
 	}
 	for _, segment := range secretSegments(u.path) {
-		both(name, segment, true)
+		s.sure(name, unescape(segment))
 	}
-	both(name, u.fragment, false)
+	s.add(name, unescape(u.fragment))
 	return true
 }

@@ -59,7 +59,7 @@ func build(e *entry, opts Options) (s *Server, warnings []events.ConfigProblem, 
 	base := filepath.Dir(e.doc.path)
 	x := &expander{
 		lookupEnv: opts.LookupEnv, folder: workspaceFolder(base), base: base,
-		defaults: e.doc.defaults, secrets: &known,
+		inputs: e.doc.inputs, secrets: &known,
 	}
 	s = &Server{
 		Name: e.name, Transport: e.transport, InheritEnv: e.inheritEnv, Timeouts: e.timeouts,

@@ -166,9 +166,11 @@ func (f *shapeFilter) judge(dst, word []byte) (out []byte, masked int) {
 	if len(word) < MinSecretBytes {
 		return append(dst, word...), 0
 	}
-	if n := credentialLen(word); afterScheme && n >= MinSecretBytes {
-		dst = append(dst, "«credential»"...)
-		return append(dst, word[n:]...), n
+	if afterScheme {
+		if n := credentialLen(word); n >= MinSecretBytes {
+			dst = append(dst, "«credential»"...)
+			return append(dst, word[n:]...), n
+		}
 	}
 	done := 0
 	for i := 0; i < len(word); i++ {
