@@ -25,7 +25,8 @@ func (s *Service) target(srv *config.Server) upstream.Target {
 		Command: srv.Command, Args: srv.Args, Env: environ(srv), Dir: srv.Cwd,
 		Label: srv.Redactor.String(label),
 		URL:   srv.URL, Headers: srv.Headers,
-		Era: s.era(srv), Budget: s.budget(srv), Redactor: srv.Redactor,
+		MaxMessageBytes: srv.Settings.MaxResult,
+		Era:             s.era(srv), Budget: s.budget(srv), Redactor: srv.Redactor,
 		Client: upstream.ClientInfo{Name: clientName, Version: s.version}, Now: s.now,
 	}
 }
