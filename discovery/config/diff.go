@@ -96,7 +96,7 @@ func changeOf(old, now Applied) events.Change {
 // same as none.
 func sameSettings(a, b events.ServerConfigured) bool {
 	a.Change, b.Change = "", ""
-	return reflect.DeepEqual(throughJSON(a), throughJSON(b))
+	return reflect.DeepEqual(a, b) || reflect.DeepEqual(throughJSON(a), throughJSON(b))
 }
 
 func throughJSON(v any) any {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime"
 )
 
@@ -63,4 +64,12 @@ func reason(err error) string {
 		return pathErr.Err.Error()
 	}
 	return err.Error()
+}
+
+// absolute makes path absolute; one that cannot be made so stays.
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -17,17 +18,19 @@ func forms(secret string) []string {
 	var all []string
 	for _, piece := range pieces(secret) {
 		all = append(all, piece)
-		all = append(all, urlForms(piece)...)
-		all = append(all, jsonForms(piece)...)
+		if strings.ContainsFunc(piece, isEscaped) {
+			all = append(all, urlForms(piece)...)
+			all = append(all, jsonForms(piece)...)
+		}
 		all = append(all, base64Forms(piece)...)
 	}
-	kept := all[:0]
-	for _, f := range all {
-		if len(f) >= MinSecretBytes {
-			kept = append(kept, f)
-		}
-	}
-	return kept
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(f string) bool { return len(f) < MinSecretBytes })
+}
+
+// isEscaped reports characters that a URL or JSON may write in another way.
+func isEscaped(r rune) bool {
+	return r >= 0x80 || !isAlnum(byte(r)) && r != '-' && r != '_' && r != '.'
 }
 
 // pieces cuts s; the last piece overlaps the one before so that it is not short.

@@ -90,7 +90,7 @@ func maskValue(name, written string) string {
 		if scheme, rest, ok := cutScheme(written); ok {
 			return scheme + " " + maskValue(name, rest)
 		}
-		if isHarmless(written, sensitive) {
+		if isHarmless(written, sensitive) && !(sensitive && isCommon(written)) {
 			return written
 		}
 		return mark(name)

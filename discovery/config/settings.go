@@ -1,7 +1,6 @@
 package config
 
 import (
-	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
@@ -176,34 +175,4 @@ func (e *entry) positive(m member) int64 {
 		return 0
 	}
 	return n
-}
-
-// plain returns a value as encoding/json would decode it, numbers as json.Number.
-func plain(v hujson.Value) any {
-	switch t := v.Value.(type) {
-	case *hujson.Object:
-		all := make(map[string]any, len(t.Members))
-		ms, _ := members(v)
-		for _, m := range ms {
-			all[m.name] = plain(m.value)
-		}
-		return all
-	case *hujson.Array:
-		all := make([]any, 0, len(t.Elements))
-		for _, e := range t.Elements {
-			all = append(all, plain(e))
-		}
-		return all
-	}
-	switch v.Value.Kind() {
-	case 't':
-		return true
-	case 'f':
-		return false
-	case 'n':
-		return nil
-	case '0':
-		return json.Number(text(v))
-	}
-	return text(v)
 }
