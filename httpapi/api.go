@@ -1,0 +1,171 @@
+package httpapi
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"mcpledger/discovery"
+	"mcpledger/discovery/config"
+	"mcpledger/events"
+	"mcpledger/httpapi/access"
+	"mcpledger/httpapi/api"
+	"mcpledger/projections"
+)
+
+// Config is what an API is made of. Log, Engine, Discovery, Keys, Logger and Now
+// are required.
+type Config struct {
+	Log       events.Log
+	Engine    *projections.Engine
+	Discovery Discovery
+	Keys      *access.Keys
+	// Source is the source of the service's own events. No reporter may go by it.
+	Source  string
+	Version string // of the program, for the metrics
+	// RequireToken takes read and call from callers on this machine that present no
+	// token.
+	RequireToken bool
+	// AllowedHosts are names, without port, that the service goes by besides those of
+	// loopback; AllowedOrigins are origins such as "https://ops.example" whose pages
+	// may ask besides those of loopback.
+	AllowedHosts   []string
+	AllowedOrigins []string
+	// Redactor returns what masks the secrets known now, for reported texts. Nil masks
+	// only what has the shape of a secret.
+	Redactor func() *config.Redactor
+	Logger   *slog.Logger
+	Now      func() time.Time
+	// MaxBodyBytes bounds a request's body; 0 for 1 MiB.
+	MaxBodyBytes int64
+	// Heartbeat is how often an idle stream sends a comment; 0 for 15 s.
+	Heartbeat time.Duration
+}
+
+// Bounds on what is served at the same time, and on how long one request may take.
+const (
+	maxRequests    = 256
+	maxLong        = 128 // streams and waits
+	requestTimeout = 30 * time.Second
+	defaultBody    = 1 << 20
+	heartbeat      = 15 * time.Second
+)
+
+// API answers requests. It is an http.Handler, safe for concurrent use.
+type API struct {
+	log          events.Log
+	engine       *projections.Engine
+	discovery    Discovery
+	keys         *access.Keys
+	sessions     access.Sessions
+	source       string
+	requireToken bool
+	redactor     func() *config.Redactor
+	logger       *slog.Logger
+	now          func() time.Time
+	contract     *contract
+	door         door
+	maxBody      int64
+	heartbeat    time.Duration
+
+	echo      *echo.Echo
+	metrics   *metrics
+	fleet     fleetCache
+	tools     toolsCache
+	catalogue catalogueCache
+
+	slots, longSlots chan struct{}
+	refolds          chan struct{}
+	draining         context.Context
+	drain            context.CancelCauseFunc
+}
+
+// New returns an API that is ready to serve.
+func New(cfg Config) (*API, error) {
+	contract, err := readContract(contractYAML)
+	if err != nil {
+		return nil, err
+	}
+	door, err := newDoor(cfg)
+	if err != nil {
+		return nil, err
+	}
+	a := &API{
+		log: cfg.Log, engine: cfg.Engine, discovery: cfg.Discovery, keys: cfg.Keys, source: cfg.Source, requireToken: cfg.RequireToken,
+		redactor: cfg.Redactor, logger: cfg.Logger, now: cfg.Now, contract: contract, door: door,
+		maxBody: cfg.MaxBodyBytes, heartbeat: cfg.Heartbeat,
+		slots: make(chan struct{}, maxRequests), longSlots: make(chan struct{}, maxLong),
+		refolds: make(chan struct{}, maxRefolds),
+	}
+	if a.maxBody == 0 {
+		a.maxBody = defaultBody
+	}
+	if a.redactor == nil {
+		a.redactor = func() *config.Redactor { return nil }
+	}
+	if a.heartbeat == 0 {
+		a.heartbeat = heartbeat
+	}
+	a.draining, a.drain = context.WithCancelCause(context.Background())
+	a.metrics = newMetrics(a, cfg.Version)
+	a.echo = a.routes()
+	return a, nil
+}
+
+func (a *API) routes() *echo.Echo {
+	e := echo.New()
+	e.HideBanner, e.HidePort = true, true
+	e.HTTPErrorHandler = a.handleError
+	e.Binder = strictBinder{}
+	e.Use(a.observe, a.recovered, a.door.check)
+	guards := map[string][]echo.MiddlewareFunc{}
+	for _, op := range a.contract.operations {
+		guards[op.ID] = []echo.MiddlewareFunc{a.guard(op)}
+	}
+	api.RegisterHandlersWithOptions(e, api.NewStrictHandler(a, nil), api.RegisterHandlersOptions{OperationMiddlewares: guards})
+	return e
+}
+
+// ServeHTTP answers one request. HEAD is answered as GET is, and the http.Server
+// leaves out the body.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodHead {
+		asGet := *r
+		asGet.Method = http.MethodGet
+		r = &asGet
+	}
+	a.echo.ServeHTTP(w, r)
+}
+
+// Mount serves another handler under a path, such as an MCP endpoint, behind the
+// same checks of host, origin and role, and nothing else: bodies and times are the
+// handler's own affair.
+func (a *API) Mount(path string, role access.Role, h http.Handler) {
+	a.echo.Any(path, echo.WrapHandler(h), func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			if _, err := a.authorize(c.Request(), role); err != nil {
+				return err
+			}
+			return next(c)
+		}
+	})
+}
+
+// Server returns an http.Server with bounds on headers and times that serves the
+// API. Its Shutdown ends open streams at once.
+func (a *API) Server() *http.Server {
+	s := &http.Server{
+		Handler:           a,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		WriteTimeout:      2 * requestTimeout,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(a.logger.Handler(), slog.LevelDebug),
+	}
+	s.RegisterOnShutdown(func() { a.drain(discovery.ErrStopping) })
+	return s
+}

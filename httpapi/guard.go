@@ -1,0 +1,220 @@
+package httpapi
+
+import (
+	"context"
+	"log/slog"
+	"mime"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"mcpledger/httpapi/access"
+	"mcpledger/projections"
+)
+
+// sessionCookie is the name of the cookie that stands for a token.
+const sessionCookie = "mcpledger_session"
+
+// caller is what handlers know of a request beyond its parameters.
+type caller struct {
+	identity access.Identity
+	accept   string // the Accept header
+	session  string // the session cookie's value, "" without one
+	query    url.Values
+}
+
+type callerKey struct{}
+
+// callerOf returns who asks. A context that did not pass a guard has a stranger.
+func callerOf(ctx context.Context) caller {
+	c, _ := ctx.Value(callerKey{}).(caller)
+	return c
+}
+
+// actor names the caller in events: the token's name, "local" for a caller on this
+// machine without one.
+func (c caller) actor() string {
+	if c.identity.Name == "" {
+		return "local"
+	}
+	return c.identity.Name
+}
+
+// guard checks what the contract says of an operation before its handler runs.
+func (a *API) guard(op operation) echo.MiddlewareFunc {
+	slots := a.slots
+	if op.Long {
+		slots = a.longSlots
+	}
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			select {
+			case slots <- struct{}{}:
+				defer func() { <-slots }()
+			default:
+				return refuse(codeBusy, "%d requests are being answered", cap(slots))
+			}
+			r := c.Request()
+			who, err := a.authorize(r, op.Role)
+			if err != nil {
+				return err
+			}
+			if who.query, err = op.checkQuery(r.URL.RawQuery); err != nil {
+				return err
+			}
+			if err := op.checkMediaType(r); err != nil {
+				return err
+			}
+			if op.Role != "" && op.ID != "getMetrics" && !a.engine.Ready() {
+				return projections.ErrCatchingUp
+			}
+			r.Body = http.MaxBytesReader(c.Response(), r.Body, a.maxBody)
+			ctx := context.WithValue(r.Context(), callerKey{}, who)
+			if op.Long {
+				// Only some writers have deadlines to lift.
+				_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Time{})
+			} else {
+				var done context.CancelFunc
+				ctx, done = context.WithTimeout(ctx, requestTimeout)
+				defer done()
+			}
+			c.SetRequest(r.WithContext(ctx))
+			return next(c)
+		}
+	}
+}
+
+// authorize finds out who asks and whether they have the role; "" asks for none.
+func (a *API) authorize(r *http.Request, role access.Role) (caller, error) {
+	who, err := a.identify(r)
+	switch {
+	case role == "":
+		return who, nil
+	case err != nil:
+	case who.identity.May(role):
+		return who, nil
+	case who.identity.Name == "":
+		err = refuse(codeUnauthenticated, "the role %q is needed; the operator's token is in operator.token of the data folder", role)
+	default:
+		err = refuse(codeForbidden, "the role %q is needed", role)
+	}
+	a.logger.WarnContext(r.Context(), "access refused", slog.String("method", r.Method), slog.String("path", r.URL.Path),
+		slog.String("remote", r.RemoteAddr), slog.String("token", who.identity.Name), slog.String("role", string(role)))
+	return caller{}, err
+}
+
+// identify returns who a request says it comes from. Credentials that do not hold
+// are an error, but for a cookie, which may be left from an earlier start.
+func (a *API) identify(r *http.Request) (caller, error) {
+	who := caller{accept: r.Header.Get("Accept")}
+	now := a.now()
+	if header := r.Header.Get("Authorization"); header != "" {
+		scheme, secret, _ := strings.Cut(header, " ")
+		id, _, ok := a.keys.Identify(r.Context(), strings.TrimSpace(secret), now)
+		if !strings.EqualFold(scheme, "Bearer") || !ok {
+			return who, refuse(codeUnauthenticated, "the bearer token is not known, or has expired")
+		}
+		who.identity = id
+		return who, nil
+	}
+	if cookie, err := r.Cookie(sessionCookie); err == nil {
+		if hash, ok := a.sessions.Token(cookie.Value, now); ok {
+			who.session = cookie.Value
+			if id, ok := a.keys.Lookup(r.Context(), hash, now); ok {
+				who.identity = id
+				// Any page on this machine, whatever its port, makes the browser send the
+				// cookie; only our own may write with it.
+				if r.Method != http.MethodGet && !sameOrigin(r) {
+					return caller{}, refuse(codeOriginNotAllowed, "a session may be used for this from the dashboard's own pages only")
+				}
+				return who, nil
+			}
+		}
+	}
+	if !a.requireToken && fromHere(r) {
+		who.identity.Roles = []access.Role{access.Read, access.Call}
+	}
+	return who, nil
+}
+
+// checkQuery returns the query's parameters if the operation knows them all and each
+// has one value that it takes.
+func (op operation) checkQuery(raw string) (url.Values, error) {
+	query, err := url.ParseQuery(raw)
+	if err != nil {
+		return nil, refuse(codeInvalidParameter, "the query cannot be read: percent-encode what is not a letter, a digit or one of -._~")
+	}
+	for name, values := range query {
+		s, known := op.Params[name]
+		if !known {
+			return nil, refuse(codeUnknownParameter, "%q is no parameter of this path", name)
+		}
+		if len(values) > 1 {
+			return nil, refuse(codeInvalidParameter, "%s is given %d times", name, len(values))
+		}
+		if wrong := s.check(values[0]); wrong != "" {
+			return nil, refuse(codeOfParameter(name), "%s %s", name, wrong)
+		}
+	}
+	for name, s := range op.Params {
+		if s.Required && !query.Has(name) {
+			return nil, refuse(codeInvalidParameter, "%s is needed", name)
+		}
+	}
+	return query, nil
+}
+
+func codeOfParameter(name string) code {
+	switch name {
+	case "limit":
+		return codeInvalidLimit
+	case "cursor":
+		return codeInvalidCursor
+	case "at":
+		return codeInvalidAt
+	}
+	return codeInvalidParameter
+}
+
+// checkMediaType refuses a write whose body is anything but JSON. That also keeps
+// out forms, which pages elsewhere may send without asking.
+func (op operation) checkMediaType(r *http.Request) error {
+	if r.Method == http.MethodGet {
+		return nil
+	}
+	header := r.Header.Get("Content-Type")
+	if header == "" && r.ContentLength == 0 {
+		return nil
+	}
+	media, _, err := mime.ParseMediaType(header)
+	if err == nil && (media == "application/json" || slices.Contains(op.MediaTypes, media)) {
+		return nil
+	}
+	return refuse(codeMediaType, "send application/json")
+}
+
+// recovered turns a panic into a problem. The panic that means "cut the connection"
+// goes on.
+func (a *API) recovered(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) (err error) {
+		defer func() {
+			p := recover()
+			if p == nil {
+				return
+			}
+			if p == http.ErrAbortHandler {
+				panic(p)
+			}
+			r := c.Request()
+			a.logger.ErrorContext(r.Context(), "handler panicked", slog.String("method", r.Method),
+				slog.String("path", r.URL.Path), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			err = refuse(codeInternal, "the service's own log says more")
+		}()
+		return next(c)
+	}
+}

@@ -1,0 +1,152 @@
+package httpapi_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"mcpledger/events"
+	"mcpledger/httpapi"
+)
+
+func TestWhatAReadDoesNotTakeIsRefused(t *testing.T) {
+	w := newWorld(t)
+	w.configure("weather")
+	for path, c := range map[string]struct {
+		status int
+		code   string
+	}{
+		"/api/tools?sumary=true":                                 {400, "unknown_parameter"},
+		"/api/tools?summary=yes":                                 {400, "invalid_parameter"},
+		"/api/tools?summary=true&summary=true":                   {400, "invalid_parameter"},
+		"/api/tools?a;b":                                         {400, "invalid_parameter"},
+		"/api/servers?limit=0":                                   {400, "invalid_limit"},
+		"/api/servers?limit=1001":                                {400, "invalid_limit"},
+		"/api/servers?limit=ten":                                 {400, "invalid_limit"},
+		"/api/servers?limit=%2B5":                                {400, "invalid_limit"},
+		"/api/servers?cursor=nonsense":                           {400, "invalid_cursor"},
+		"/api/servers?cursor=e30":                                {400, "invalid_cursor"},
+		"/api/servers?state=happy":                               {400, "invalid_parameter"},
+		"/api/servers?sort=size":                                 {400, "invalid_parameter"},
+		"/api/servers?q=" + strings.Repeat("q", 257):             {400, "invalid_parameter"},
+		"/api/servers?at=":                                       {400, "invalid_at"},
+		"/api/servers?at=yesterday":                              {400, "invalid_at"},
+		"/api/servers?at=0":                                      {400, "invalid_at"},
+		"/api/servers?at=-1":                                     {400, "invalid_at"},
+		"/api/servers?at=1000000":                                {400, "at_in_future"},
+		"/api/servers?at=2026-03-04T12:00:01Z":                   {400, "at_in_future"},
+		"/api/events?at=1000000":                                 {400, "at_in_future"},
+		"/api/events?after=-1":                                   {400, "invalid_parameter"},
+		"/api/events?since=today":                                {400, "invalid_parameter"},
+		"/api/events?class=sad":                                  {400, "invalid_parameter"},
+		"/api/events?cursor=eyJsIjoiZXZlbnRzL2FzYyIsImsiOiIwIn0": {400, "invalid_cursor"},
+		"/api/servers?rules=none":                                {400, "unknown_rules"},
+		"/api/events?rules=none":                                 {400, "unknown_rules"},
+		"/api/servers/weather/history?outcome=lost":              {400, "invalid_parameter"},
+		"/api/diff":                                              {400, "invalid_parameter"},
+		"/api/diff?from=1&to=99999":                              {400, "at_in_future"},
+		"/api/events/stream?after=99999":                         {400, "at_in_future"},
+		"/api/events/stream?at=1":                                {400, "unknown_parameter"},
+		"/api/runs?rules=default":                                {400, "unknown_parameter"},
+		"/api/servers/weather/decision?at=1":                     {400, "unknown_parameter"},
+		"/api/rules?format=toml":                                 {400, "invalid_parameter"},
+		"/api/runs/none":                                         {404, "run_not_found"},
+		"/api/nothing":                                           {404, "not_found"},
+		"/api/servers/weather/tools/forecast/call":               {404, "not_found"},
+		"/dashboard/secrets.txt":                                 {404, "not_found"},
+		"/dashboard/..%2Fdashboard.go":                           {404, "not_found"},
+	} {
+		t.Run(path, func(t *testing.T) { w.get(path).refused(c.status, c.code) })
+	}
+}
+
+func TestWhatAWriteDoesNotTakeIsRefused(t *testing.T) {
+	w := newWorld(t)
+	w.configure("weather")
+	form := header("Content-Type", "application/x-www-form-urlencoded")
+	for _, c := range []struct {
+		what, method, path, body string
+		how                      []asking
+		status                   int
+		code                     string
+	}{
+		{"an unknown field", "POST", "/api/servers/weather/discover", `{"raeson":"x"}`, nil, 400, "bad_body"},
+		{"a wrong type", "POST", "/api/servers/weather/discover", `{"reason":7}`, nil, 400, "bad_body"},
+		{"no JSON", "POST", "/api/servers/weather/discover", `{"reason"`, nil, 400, "bad_body"},
+		{"something after it", "POST", "/api/servers/weather/discover", `{} {}`, nil, 400, "bad_body"},
+		{"a form", "POST", "/api/servers/weather/discover", `a=b`, []asking{form}, 415, "unsupported_media_type"},
+		{"text", "POST", "/api/config/reload", `{}`, []asking{header("Content-Type", "text/plain")}, 415, "unsupported_media_type"},
+		{"a bare body", "POST", "/api/discover", `{}`, []asking{header("Content-Type", "")}, 415, "unsupported_media_type"},
+		{"an empty form", "POST", "/api/discover", ``, []asking{form}, 415, "unsupported_media_type"},
+		{"no body", "PUT", "/api/servers/weather/skip", ``, nil, 400, "bad_body"},
+		{"a past end", "PUT", "/api/servers/weather/skip", `{"until":"2026-03-04T11:00:00Z"}`, nil, 400, "bad_body"},
+		{"no time", "PUT", "/api/servers/weather/skip", `{"until":"soon"}`, nil, 400, "bad_body"},
+		{"too much", "POST", "/api/classify", `{"evidence":{"error":"` + strings.Repeat("x", 2<<20) + `"}}`, nil, 413, "body_too_large"},
+		{"unknown evidence", "POST", "/api/classify", `{"evidence":{"eror":"x"}}`, nil, 400, "bad_body"},
+		{"an unknown server", "POST", "/api/servers/none/discover", ``, nil, 404, "server_not_found"},
+		{"an unknown server among others", "POST", "/api/discover", `{"servers":["weather","none"]}`, nil, 404, "server_not_found"},
+		{"the wrong method", "POST", "/api/tools", ``, nil, 405, "method_not_allowed"},
+		{"another wrong method", "PATCH", "/api/servers/weather", `{}`, nil, 405, "method_not_allowed"},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			a := w.operate(c.method, c.path, c.body, c.how...).refused(c.status, c.code)
+			if c.status == http.StatusMethodNotAllowed && a.header.Get("Allow") == "" {
+				t.Error("no Allow header")
+			}
+		})
+	}
+	if len(w.discovery.asked) > 0 {
+		t.Errorf("refused, but attempted: %v", w.discovery.asked)
+	}
+}
+
+func TestUntilTheFoldsHaveCaughtUpReadsSaySo(t *testing.T) {
+	w := newColdWorld(t)
+	for _, path := range []string{"/api/tools", "/api/servers", "/api/events", "/api/events/stream", "/api/rules"} {
+		a := w.get(path).refused(http.StatusServiceUnavailable, "catching_up")
+		want(t, "Retry-After", a.header.Get("Retry-After"), "1")
+	}
+	w.get("/healthz").is(http.StatusOK)
+	want(t, "ready", w.get("/readyz").is(http.StatusServiceUnavailable).at("ready"), false)
+	if !contains(w.get("/metrics").is(http.StatusOK).body, "mcpledger_ready 0") {
+		t.Error("metrics do not say that the folds are behind")
+	}
+	w.must(w.engine.CatchUp(t.Context()))
+	w.configure("weather")
+	a := w.get("/readyz").is(http.StatusOK)
+	h, err := w.log.Head(t.Context())
+	w.must(err)
+	want(t, "head", a.at("head"), h.String())
+	want(t, "sequence", a.at("sequence"), float64(h.Sequence))
+}
+
+// fullLog is a log whose disk is full.
+type fullLog struct{ events.Log }
+
+func (fullLog) Append(context.Context, []events.Event) (events.Receipt, error) {
+	return events.Receipt{}, errors.Join(errors.New("no space left on device"), events.ErrUnavailable)
+}
+
+func TestWritesThatCannotBeRecordedSaySoAndReadsGoOn(t *testing.T) {
+	w := newWorld(t, func(c *httpapi.Config) { c.Log = fullLog{c.Log} })
+	w.configure("weather")
+	w.operate(http.MethodPost, "/api/events", report("r1", "discovery.failed", `{"evidence":{"error":"x"}}`)).
+		refused(http.StatusServiceUnavailable, "log_unavailable")
+	w.discovery.err = events.ErrUnavailable
+	w.operate(http.MethodPost, "/api/servers/weather/discover", "").refused(http.StatusServiceUnavailable, "log_unavailable")
+	w.get("/api/tools").is(http.StatusOK)
+}
+
+func TestAnAnswerSaysWhereInTheLogItIsFrom(t *testing.T) {
+	w := newWorld(t)
+	w.configure("weather")
+	w.skip("weather")
+	for _, path := range []string{
+		"/api/tools", "/api/servers", "/api/servers/weather", "/api/servers/weather/why", "/api/servers/weather/history",
+		"/api/skips", "/api/health", "/api/config", "/api/events", "/api/runs", "/api/rules", "/api/diff?from=1",
+	} {
+		want(t, path, w.get(path).is(http.StatusOK).header.Get("Ledger-Sequence"), itoa(w.head()))
+	}
+}

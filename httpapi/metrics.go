@@ -1,0 +1,164 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"mcpledger/httpapi/api"
+	"mcpledger/projections"
+)
+
+// metrics are what GET /metrics shows. Numbers about servers are read from the folds
+// when they are asked for.
+type metrics struct {
+	api      *API
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	handler  http.Handler
+}
+
+// The metrics that come from the folds. Each server costs one series of each, and
+// one more for its state.
+var (
+	descReady = prometheus.NewDesc("mcpledger_ready",
+		"Whether the folds have caught up with the log (1) or not (0).", nil, nil)
+	descSequence = prometheus.NewDesc("mcpledger_log_sequence",
+		"Place in the log of the last event folded.", nil, nil)
+	descPassedOver = prometheus.NewDesc("mcpledger_events_passed_over_total",
+		"Events of types this version does not know.", nil, nil)
+	descState = prometheus.NewDesc("mcpledger_server_state",
+		"1 for the state the server is in.", []string{"server", "state"}, nil)
+	descOffered = prometheus.NewDesc("mcpledger_server_tools",
+		"Tools the server offers now; 0 when they are not offered.", []string{"server"}, nil)
+	descSkipUntil = prometheus.NewDesc("mcpledger_server_skip_until_timestamp_seconds",
+		"When the server's skip ends; absent without a skip, 0 for no end.", []string{"server"}, nil)
+	descAttempts = prometheus.NewDesc("mcpledger_discovery_attempts_total",
+		"Discovery attempts in the log.", []string{"server"}, nil)
+	descFailures = prometheus.NewDesc("mcpledger_discovery_failures_total",
+		"Discovery attempts in the log that failed.", []string{"server"}, nil)
+	descLaunches = prometheus.NewDesc("mcpledger_launches_total",
+		"Discovery attempts in the log that started a process.", []string{"server"}, nil)
+	descCalls = prometheus.NewDesc("mcpledger_tool_calls_total",
+		"Tool calls in the log.", []string{"server"}, nil)
+	descCallFailures = prometheus.NewDesc("mcpledger_tool_call_failures_total",
+		"Tool calls in the log that failed.", []string{"server"}, nil)
+)
+
+func newMetrics(a *API, version string) *metrics {
+	m := &metrics{
+		api: a,
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "mcpledger_http_requests_total", Help: "Requests answered.",
+		}, []string{"method", "route", "status"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "mcpledger_http_request_duration_seconds", Help: "Time to the whole answer.",
+			Buckets: prometheus.ExponentialBuckets(0.0005, 4, 9),
+		}, []string{"route"}),
+	}
+	info := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "mcpledger_build_info", Help: "1; the version is a label.", ConstLabels: prometheus.Labels{"version": version},
+	})
+	info.Set(1)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(m, m.requests, m.seconds, info, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.handler = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+	return m
+}
+
+// Describe implements prometheus.Collector.
+func (m *metrics) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		descReady, descSequence, descPassedOver, descState, descOffered, descSkipUntil,
+		descAttempts, descFailures, descLaunches, descCalls, descCallFailures,
+	} {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *metrics) Collect(out chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	counter := func(d *prometheus.Desc, v int64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
+	}
+	f, err := m.api.fleetAt(context.Background(), "", "")
+	if err != nil {
+		gauge(descReady, 0)
+		return
+	}
+	gauge(descReady, 1)
+	gauge(descSequence, float64(f.sequence))
+	counter(descPassedOver, m.passedOver())
+	for _, v := range f.servers {
+		name := string(v.Name)
+		tools := 0
+		if v.Offered() && v.Catalogue != nil {
+			tools = len(v.Catalogue.Names)
+		}
+		gauge(descState, 1, name, string(v.State))
+		gauge(descOffered, float64(tools), name)
+		if v.Skip != nil {
+			until := int64(0)
+			if !v.Skip.Until.IsZero() {
+				until = v.Skip.Until.Unix()
+			}
+			gauge(descSkipUntil, float64(until), name)
+		}
+		counter(descAttempts, v.Stats.Attempts, name)
+		counter(descFailures, v.Stats.Failures, name)
+		counter(descLaunches, v.Stats.Launches, name)
+		counter(descCalls, v.Stats.Calls, name)
+		counter(descCallFailures, v.Stats.CallFailures, name)
+	}
+}
+
+func (m *metrics) passedOver() (n int64) {
+	// An engine that was ready stays so.
+	_ = m.api.engine.View(func(s *projections.State) { n = s.PassedOver() })
+	return n
+}
+
+// observe counts and times requests. It stands outermost, so that it sees what was
+// answered, problems included. Requests for unknown paths share one route.
+func (a *API) observe(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		h := c.Response().Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cache-Control", "no-cache")
+		began := a.now()
+		if err := next(c); err != nil {
+			c.Error(err)
+		}
+		route := c.Path()
+		if route == "" {
+			route = "unknown"
+		}
+		a.metrics.requests.WithLabelValues(c.Request().Method, route, strconv.Itoa(c.Response().Status)).Inc()
+		a.metrics.seconds.WithLabelValues(route).Observe(a.now().Sub(began).Seconds())
+		return nil
+	}
+}
+
+// GetMetrics answers GET /metrics.
+func (a *API) GetMetrics(context.Context, api.GetMetricsRequestObject) (api.GetMetricsResponseObject, error) {
+	return exposition{a.metrics.handler}, nil
+}
+
+// exposition is the answer of the Prometheus handler.
+type exposition struct{ handler http.Handler }
+
+// VisitGetMetricsResponse writes the metrics.
+func (x exposition) VisitGetMetricsResponse(w http.ResponseWriter) error {
+	x.handler.ServeHTTP(w, &http.Request{Method: http.MethodGet, Header: http.Header{}})
+	return nil
+}

@@ -1,0 +1,216 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"mcpledger/discovery/config"
+	"mcpledger/events"
+	"mcpledger/httpapi/api"
+	"mcpledger/projections"
+)
+
+// DiscoverServer answers POST /api/servers/{name}/discover.
+func (a *API) DiscoverServer(ctx context.Context, r api.DiscoverServerRequestObject) (api.DiscoverServerResponseObject, error) {
+	v, _, err := a.serverAt(ctx, r.Name, "", "")
+	if err != nil {
+		return nil, err
+	}
+	if v.Entry.Disabled {
+		return nil, refuse(codeServerDisabled, "enable %s in the config first", v.Name)
+	}
+	if v.Entry.Problem != nil {
+		return nil, refuse(codeServerBlocked, "%s", v.Reason)
+	}
+	reason := ""
+	if r.Body != nil {
+		reason = r.Body.Reason
+	}
+	runID, done, err := a.discovery.Discover(ctx, []events.ServerName{v.Name}, reason, callerOf(ctx).actor())
+	if err != nil {
+		return nil, err
+	}
+	if !r.Params.Wait {
+		return api.DiscoverServer202JSONResponse{RunId: runID}, nil
+	}
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	v, _, err = a.serverAt(ctx, r.Name, "", "")
+	if err != nil {
+		return nil, err
+	}
+	outcome := api.DiscoverServer200JSONResponse{RunId: runID, State: v.State}
+	if v.Last != nil {
+		outcome.Outcome, outcome.EventId = v.Last.Outcome, v.Last.EventID
+		outcome.Class, outcome.Error = v.Last.Class, v.Last.Error
+	}
+	return outcome, nil
+}
+
+// DiscoverServers answers POST /api/discover.
+func (a *API) DiscoverServers(ctx context.Context, r api.DiscoverServersRequestObject) (api.DiscoverServersResponseObject, error) {
+	var want api.DiscoverSelection
+	if r.Body != nil {
+		want = *r.Body
+	}
+	f, err := a.fleetAt(ctx, "", "")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range want.Servers {
+		if !slices.ContainsFunc(f.servers, func(v projections.Server) bool { return v.Name == name }) {
+			return nil, noSuchServer(string(name))
+		}
+	}
+	answer := api.DiscoverServers202JSONResponse{}
+	var queued []events.ServerName
+	for _, v := range f.servers {
+		if !wanted(v, want) {
+			continue
+		}
+		answer.Matched++
+		if v.Entry.Disabled || v.Entry.Problem != nil || (v.Skip != nil && !want.Force) {
+			continue
+		}
+		queued = append(queued, v.Name)
+	}
+	if answer.Queued = len(queued); answer.Queued == 0 {
+		return answer, nil
+	}
+	answer.RunId, _, err = a.discovery.Discover(ctx, queued, want.Reason, callerOf(ctx).actor())
+	return answer, err
+}
+
+// wanted reports whether a server fits every field of the selection that is given.
+func wanted(v projections.Server, s api.DiscoverSelection) bool {
+	cause := projections.Cause{}
+	if v.Cause != nil {
+		cause = *v.Cause
+	}
+	return (len(s.Servers) == 0 || slices.Contains(s.Servers, v.Name)) &&
+		(s.State == "" || v.State == s.State) &&
+		(s.Class == "" || cause.Class == s.Class) &&
+		(s.Signature == "" || cause.Signature == s.Signature)
+}
+
+// PinServer answers PUT /api/servers/{name}/skip.
+func (a *API) PinServer(ctx context.Context, r api.PinServerRequestObject) (api.PinServerResponseObject, error) {
+	v, _, err := a.serverAt(ctx, r.Name, "", "")
+	if err != nil {
+		return nil, err
+	}
+	var until time.Time
+	if r.Body.Until != "" {
+		if until, err = time.Parse(time.RFC3339, r.Body.Until); err != nil {
+			return nil, refuse(codeBadBody, "until: %q is no RFC 3339 time", r.Body.Until)
+		}
+		if !until.After(a.now()) {
+			return nil, refuse(codeBadBody, "until: %s has passed", r.Body.Until)
+		}
+	}
+	if err := a.discovery.Pin(ctx, v.Name, until.UTC(), r.Body.Reason, callerOf(ctx).actor()); err != nil {
+		return nil, err
+	}
+	v, m, err := a.serverAt(ctx, r.Name, "", "")
+	if err != nil {
+		return nil, err
+	}
+	return api.PinServer200JSONResponse{
+		Body: showServer(v), Headers: api.PinServer200ResponseHeaders{LedgerSequence: int64(m.sequence)},
+	}, nil
+}
+
+// clearReason is recorded for skips that are cleared over HTTP, where no reason is
+// asked for.
+const clearReason = "by request"
+
+// ClearServer answers DELETE /api/servers/{name}/skip.
+func (a *API) ClearServer(ctx context.Context, r api.ClearServerRequestObject) (api.ClearServerResponseObject, error) {
+	v, _, err := a.serverAt(ctx, r.Name, "", "")
+	if err != nil {
+		return nil, err
+	}
+	if err := a.discovery.Clear(ctx, []events.ServerName{v.Name}, clearReason, callerOf(ctx).actor()); err != nil {
+		return nil, err
+	}
+	v, m, err := a.serverAt(ctx, r.Name, "", "")
+	if err != nil {
+		return nil, err
+	}
+	return api.ClearServer200JSONResponse{
+		Body: showServer(v), Headers: api.ClearServer200ResponseHeaders{LedgerSequence: int64(m.sequence)},
+	}, nil
+}
+
+// ClearSkips answers DELETE /api/skips.
+func (a *API) ClearSkips(ctx context.Context, r api.ClearSkipsRequestObject) (api.ClearSkipsResponseObject, error) {
+	f, err := a.fleetAt(ctx, "", "")
+	if err != nil {
+		return nil, err
+	}
+	cleared := []events.ServerName{}
+	for _, v := range f.servers {
+		if v.Skip != nil && (r.Params.Class == "" || v.Skip.Cause.Class == r.Params.Class) &&
+			(r.Params.Signature == "" || v.Skip.Cause.Signature == r.Params.Signature) {
+			cleared = append(cleared, v.Name)
+		}
+	}
+	if len(cleared) > 0 {
+		if err := a.discovery.Clear(ctx, cleared, clearReason, callerOf(ctx).actor()); err != nil {
+			return nil, err
+		}
+	}
+	return api.ClearSkips200JSONResponse{Cleared: cleared}, nil
+}
+
+// ReloadConfig answers POST /api/config/reload.
+func (a *API) ReloadConfig(ctx context.Context, _ api.ReloadConfigRequestObject) (api.ReloadConfigResponseObject, error) {
+	changes, removed, faults, err := a.discovery.Reload(ctx, callerOf(ctx).actor())
+	var unusable *config.ProblemError
+	if errors.As(err, &unusable) {
+		if changes, err = a.unchanged(ctx); err == nil {
+			faults = unusable.Problems
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	report := api.ReloadConfig200JSONResponse{
+		Added: []events.ServerName{}, Changed: []events.ServerName{},
+		Removed: list(slices.Sorted(slices.Values(removed))), Errors: []api.ConfigProblem{},
+	}
+	for name, change := range changes {
+		switch change {
+		case "":
+			report.Unchanged++
+		case events.ChangeAdded:
+			report.Added = append(report.Added, name)
+		default:
+			report.Changed = append(report.Changed, name)
+		}
+	}
+	slices.Sort(report.Added)
+	slices.Sort(report.Changed)
+	for _, p := range faults {
+		report.Errors = append(report.Errors, showProblem(p))
+	}
+	return report, nil
+}
+
+// unchanged has every server configured now, as a reload that touched none.
+func (a *API) unchanged(ctx context.Context) (map[events.ServerName]events.Change, error) {
+	f, err := a.fleetAt(ctx, "", "")
+	if err != nil {
+		return nil, err
+	}
+	changes := map[events.ServerName]events.Change{}
+	for _, v := range f.servers {
+		changes[v.Name] = ""
+	}
+	return changes, nil
+}

@@ -1,0 +1,210 @@
+package httpapi_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mcpledger/discovery"
+	"mcpledger/discovery/config"
+	"mcpledger/events"
+)
+
+func TestAPersonCanHaveAServerAttemptedNow(t *testing.T) {
+	w := newWorld(t)
+	w.configure("weather")
+	w.skip("weather")
+	w.discovery.outcome = events.DiscoverySucceeded{ProtocolVersion: "2025-11-25"}
+	a := w.operate(http.MethodPost, "/api/servers/weather/discover?wait=true", `{"reason":"fixed it"}`).is(http.StatusOK)
+	want(t, "outcome", a.at("outcome"), "succeeded")
+	want(t, "state", a.at("state"), "ready")
+	event := w.get("/api/events/" + a.at("event_id").(string)).is(http.StatusOK)
+	want(t, "run", event.at("run_id"), a.at("run_id").(string))
+
+	w.discovery.outcome = missingModule
+	a = w.operate(http.MethodPost, "/api/servers/weather/discover?wait=true", "").is(http.StatusOK)
+	want(t, "outcome", a.at("outcome"), "failed")
+	want(t, "class", a.at("class"), "dependency")
+
+	w.discovery.outcome = nil
+	a = w.operate(http.MethodPost, "/api/servers/weather/discover", "").is(http.StatusAccepted)
+	want(t, "run", a.at("run_id"), "run-open")
+}
+
+func TestWaitingForAnAttemptEndsWithTheRequest(t *testing.T) {
+	w := newWorld(t)
+	w.configure("weather")
+	ctx, gone := context.WithCancel(t.Context())
+	gone()
+	withContext := func(r *http.Request) { *r = *r.WithContext(ctx) }
+	w.operate(http.MethodPost, "/api/servers/weather/discover?wait=true", "", withContext).refused(http.StatusServiceUnavailable, "cancelled")
+}
+
+func TestAServerThatCannotBeAttemptedIsAConflict(t *testing.T) {
+	w := newWorld(t)
+	w.configure("off", func(d *events.ServerConfigured) { d.Disabled = true })
+	w.configure("keyless", func(d *events.ServerConfigured) {
+		d.Problem = &events.EntryProblem{Code: events.ProblemVariableUnset, Detail: "API_KEY is not set"}
+	})
+	w.configure("weather")
+	w.operate(http.MethodPost, "/api/servers/off/discover", "").refused(http.StatusConflict, "server_disabled")
+	w.operate(http.MethodPost, "/api/servers/keyless/discover", "").refused(http.StatusConflict, "server_blocked")
+	for err, code := range map[error]string{discovery.ErrDisabled: "server_disabled", discovery.ErrBlocked: "server_blocked"} {
+		w.discovery.err = err
+		w.operate(http.MethodPost, "/api/servers/weather/discover", "").refused(http.StatusConflict, code)
+	}
+	w.discovery.err = discovery.ErrStopping
+	w.operate(http.MethodPost, "/api/servers/weather/discover", "").refused(http.StatusServiceUnavailable, "stopping")
+}
+
+func TestManyServersCanBeAttemptedAtOnce(t *testing.T) {
+	for body, c := range map[string]struct {
+		matched, queued float64
+		asked           []events.ServerName
+	}{
+		``:                                       {4, 2, []events.ServerName{"broken", "weather"}},
+		`{}`:                                     {4, 2, []events.ServerName{"broken", "weather"}},
+		`{"force":true}`:                         {4, 3, []events.ServerName{"broken", "skipped", "weather"}},
+		`{"state":"skipped"}`:                    {1, 0, nil},
+		`{"state":"skipped","force":true}`:       {1, 1, []events.ServerName{"skipped"}},
+		`{"servers":["weather","off"]}`:          {2, 1, []events.ServerName{"weather"}},
+		`{"class":"dependency"}`:                 {2, 1, []events.ServerName{"broken"}},
+		`{"class":"auth"}`:                       {0, 0, nil},
+		`{"signature":"s_none","reason":"none"}`: {0, 0, nil},
+	} {
+		t.Run(body, func(t *testing.T) {
+			w := newWorld(t)
+			w.configure("off", func(d *events.ServerConfigured) { d.Disabled = true })
+			w.configure("broken")
+			w.fail("broken")
+			w.configure("weather")
+			w.configure("skipped")
+			w.skip("skipped")
+			a := w.operate(http.MethodPost, "/api/discover", body).is(http.StatusAccepted)
+			want(t, "matched", a.at("matched"), c.matched)
+			want(t, "queued", a.at("queued"), c.queued)
+			want(t, "run", a.at("run_id") != "", c.asked != nil)
+			if diff := cmp.Diff(c.asked, w.discovery.asked); diff != "" {
+				t.Errorf("attempted (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAServerCanBeSetAsideAndTakenBack(t *testing.T) {
+	w := newWorld(t)
+	w.configure("weather")
+	a := w.operate(http.MethodPut, "/api/servers/weather/skip", `{"reason":"noisy","until":"2026-03-04T14:00:00+01:00"}`).is(http.StatusOK)
+	want(t, "state", a.at("state"), "skipped")
+	want(t, "until", a.at("skip", "until"), "2026-03-04T13:00:00.000Z")
+	want(t, "needs", a.at("needs"), "operator")
+	a = w.operate(http.MethodDelete, "/api/servers/weather/skip", "").is(http.StatusOK)
+	want(t, "state", a.at("state"), "discovering")
+	a = w.operate(http.MethodPut, "/api/servers/weather/skip", `{}`).is(http.StatusOK)
+	want(t, "until", a.at("skip", "until"), any(nil))
+}
+
+func TestSkipsCanBeClearedTogether(t *testing.T) {
+	for query, wanted := range map[string][]any{
+		"":                  {"one", "pinned", "two"},
+		"?class=dependency": {"one", "two"},
+		"?class=auth":       {},
+		"?signature=s_none": {},
+	} {
+		t.Run(query, func(t *testing.T) {
+			w := newWorld(t)
+			for _, s := range []events.ServerName{"one", "two"} {
+				w.configure(s)
+				w.skip(s)
+			}
+			w.configure("pinned")
+			w.append("pinned", events.SkipPinned{})
+			w.configure("weather")
+			a := w.operate(http.MethodDelete, "/api/skips"+query, "").is(http.StatusOK)
+			if diff := cmp.Diff(wanted, a.at("cleared").([]any)); diff != "" {
+				t.Errorf("cleared (-want +got):\n%s", diff)
+			}
+			want(t, "left", len(w.get("/api/skips").at("items").([]any)), 3-len(wanted))
+		})
+	}
+}
+
+func TestAReloadTellsWhatChanged(t *testing.T) {
+	w := newWorld(t)
+	w.configure("a")
+	w.configure("b")
+	w.discovery.changes = map[events.ServerName]events.Change{
+		"z": events.ChangeAdded, "y": events.ChangeAdded, "a": events.ChangeKey, "b": "", "c": events.ChangeSettings,
+	}
+	w.discovery.removed = []events.ServerName{"r", "q"}
+	w.discovery.problems = []events.ConfigProblem{{File: "mcp.json", Line: 4, Column: 2, Server: "c", Detail: "unknown type"}}
+	a := w.operate(http.MethodPost, "/api/config/reload", "").is(http.StatusOK)
+	for member, wanted := range map[string][]any{"added": {"y", "z"}, "changed": {"a", "c"}, "removed": {"q", "r"}} {
+		if diff := cmp.Diff(wanted, a.at(member).([]any)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", member, diff)
+		}
+	}
+	want(t, "unchanged", a.at("unchanged"), 1.0)
+	want(t, "place of the fault", a.at("errors", 0, "line"), 4.0)
+
+	w.discovery.err = &config.ProblemError{Problems: []events.ConfigProblem{{File: "mcp.json", Line: 1, Detail: "unexpected }"}}}
+	a = w.operate(http.MethodPost, "/api/config/reload", "").is(http.StatusOK)
+	want(t, "unchanged by an unusable file", a.at("unchanged"), 2.0)
+	want(t, "what is wrong", a.at("errors", 0, "detail"), "unexpected }")
+}
+
+func TestRunsAreToldFromTheLog(t *testing.T) {
+	w := newWorld(t)
+	w.configure("weather")
+	failed, _ := w.attempt("weather", events.TriggerStartup, missingModule)
+	w.clock.advance(time.Minute)
+	w.runEvent("cut", events.DiscoveryRunStarted{Trigger: events.TriggerRetry, Servers: []events.ServerName{"weather"}})
+	w.appendAbout("weather", about{run: "cut", attempt: "x"}, events.DiscoveryStarted{Attempt: 1})
+	w.append("", events.ServiceStarted{Instance: instance})
+	w.runEvent("open", events.DiscoveryRunStarted{Trigger: events.TriggerStartup, Servers: []events.ServerName{"weather", "other"}})
+	w.appendAbout("weather", about{run: "open", attempt: "y"}, events.DiscoveryStarted{Attempt: 1})
+
+	a := w.get("/api/runs").is(http.StatusOK)
+	if diff := cmp.Diff([]string{"open", "cut", failed}, a.names("run_id", "items")); diff != "" {
+		t.Errorf("newest first (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"running", "interrupted", "completed"}, a.names("status", "items")); diff != "" {
+		t.Errorf("statuses (-want +got):\n%s", diff)
+	}
+	one := w.get("/api/runs/" + failed).is(http.StatusOK)
+	want(t, "outcome", one.at("servers", 0, "status"), "failed")
+	want(t, "class", one.at("servers", 0, "class"), "dependency")
+	want(t, "attempts", one.at("servers", 0, "attempts"), 1.0)
+	want(t, "finished", one.at("finished"), 1.0)
+	want(t, "duration", one.at("duration_ms"), 250.0)
+	open := w.get("/api/runs/open").is(http.StatusOK)
+	want(t, "planned", open.at("planned"), 2.0)
+	want(t, "finished", open.at("finished"), 0.0)
+	if diff := cmp.Diff([]string{"running", "planned"}, open.names("status", "servers")); diff != "" {
+		t.Errorf("servers (-want +got):\n%s", diff)
+	}
+	first := w.get("/api/runs?limit=1").is(http.StatusOK)
+	second := w.get("/api/runs?limit=1&cursor=" + first.at("next_cursor").(string)).is(http.StatusOK)
+	want(t, "second page", second.at("items", 0, "run_id"), "cut")
+}
+
+func TestAVerdictAndTheRulesBehindIt(t *testing.T) {
+	w := newWorld(t)
+	a := w.ask(http.MethodPost, "/api/classify", `{"evidence":{"error":"transport closed","stderr_tail":"ModuleNotFoundError: No module named 'x'"}}`).is(http.StatusOK)
+	want(t, "class", a.at("class"), "dependency")
+	want(t, "policy", a.at("skip_policy", "after"), 3.0)
+	want(t, "gate", a.at("gates"), "")
+	w.ask(http.MethodPost, "/api/classify", `{}`).is(http.StatusOK)
+	rules := w.get("/api/rules").is(http.StatusOK)
+	want(t, "active", rules.at("active", "set"), "default")
+	if !cmp.Equal(contains(w.get("/api/rules?format=yaml").is(http.StatusOK).body, a.at("rule").(string)), true) {
+		t.Errorf("rule %v is not in the text", a.at("rule"))
+	}
+	sets := w.get("/api/rules/sets").is(http.StatusOK)
+	for i, name := range sets.names("set", "items") {
+		want(t, name+" is active", sets.at("items", i, "active"), name == "default")
+	}
+}

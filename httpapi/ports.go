@@ -1,0 +1,37 @@
+package httpapi
+
+import (
+	"context"
+	"time"
+
+	"mcpledger/events"
+)
+
+// Discovery does what the API is asked to do about servers. It alone makes attempts
+// and writes the events that go with them; the API decides who may ask, and for
+// which servers. Its methods take plain values, so that whoever implements it need
+// not know this package.
+//
+// Whatever could not be written is an error that wraps events.ErrUnavailable, and
+// nothing was done then.
+type Discovery interface {
+	// Discover attempts the servers named, whatever their skips and gates say, with
+	// the trigger manual, and joins attempts that run already. It returns once the run
+	// is recorded and before it ends; done is closed when every outcome of these
+	// servers is recorded. The run goes on when ctx ends. One that cannot be begun is
+	// an error of package discovery.
+	Discover(ctx context.Context, servers []events.ServerName, reason, actor string) (runID string, done <-chan struct{}, err error)
+
+	// Reload reads the config files anew and puts them in force. Changes has every
+	// server configured now with what changed of it, "" for nothing; removed has those
+	// no longer configured; faults says what is wrong with single entries. Files that
+	// cannot be used give a *config.ProblemError, and then the last good config stays
+	// in force.
+	Reload(ctx context.Context, actor string) (changes map[events.ServerName]events.Change, removed []events.ServerName, faults []events.ConfigProblem, err error)
+
+	// Pin sets a configured server aside until a time, zero for until cleared.
+	Pin(ctx context.Context, server events.ServerName, until time.Time, reason, actor string) error
+
+	// Clear ends the pins and skips of configured servers, all or none.
+	Clear(ctx context.Context, servers []events.ServerName, reason, actor string) error
+}

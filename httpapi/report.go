@@ -1,0 +1,245 @@
+package httpapi
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"mcpledger/events"
+	"mcpledger/httpapi/api"
+)
+
+// Bounds on a report.
+const (
+	maxReported = 1000
+	maxAhead    = 5 * time.Minute    // a reporter's clock may run ahead
+	maxOld      = 7 * 24 * time.Hour // later reports say nothing of the present
+)
+
+// reportable are the types of event a host may report: what it saw. Decisions and
+// what people do are recorded by the service alone.
+var reportable = []events.Type{
+	events.TypeDiscoveryRunStarted, events.TypeDiscoveryRunCompleted, events.TypeDiscoveryStarted,
+	events.TypeDiscoverySucceeded, events.TypeDiscoveryFailed, events.TypeDiscoveryCancelled,
+	events.TypeDiscoveryAbandoned, events.TypeToolCallStarted, events.TypeToolCallSucceeded,
+	events.TypeToolCallFailed, events.TypeToolCallAbandoned, events.TypeToolCallRefused,
+}
+
+// ReportEvents answers POST /api/events.
+func (a *API) ReportEvents(ctx context.Context, r api.ReportEventsRequestObject) (api.ReportEventsResponseObject, error) {
+	source := callerOf(ctx).identity.Name
+	if source == a.source {
+		return nil, refuse(codeForbidden, "the service itself goes by the name of this token; make another one to report with")
+	}
+	body := cmp.Or(r.JSONBody, r.ApplicationCloudeventsPlusJSONBody, r.ApplicationCloudeventsBatchPlusJSONBody)
+	items, err := splitReport(*body)
+	if err != nil {
+		return nil, err
+	}
+	reporter := reporter{api: a, source: source, now: a.now()}
+	batch := make([]events.Event, len(items))
+	var wrong []api.ItemProblem
+	for i, item := range items {
+		if batch[i], err = reporter.event(ctx, item); err == nil {
+			continue
+		}
+		p := (*problem)(nil)
+		if !errors.As(err, &p) {
+			return nil, err
+		}
+		wrong = append(wrong, api.ItemProblem{Index: i, Detail: p.detail})
+	}
+	if len(wrong) > 0 {
+		p := refuse(codeInvalidEvent, "nothing was written, since event %d is wrong: %s", wrong[0].Index, wrong[0].Detail)
+		p.items = wrong
+		return nil, p
+	}
+	receipt, err := a.log.Append(ctx, batch)
+	if err != nil {
+		return nil, err
+	}
+	return api.ReportEvents202JSONResponse{
+		Accepted: len(batch) - receipt.Duplicates, Duplicates: receipt.Duplicates, LastSequence: receipt.Last(),
+	}, nil
+}
+
+// splitReport returns the events of a report, one or an array of them.
+func splitReport(body json.RawMessage) ([]json.RawMessage, error) {
+	body = bytes.TrimSpace(body)
+	if len(body) == 0 || body[0] != '[' {
+		return []json.RawMessage{body}, nil
+	}
+	var items []json.RawMessage
+	if err := json.Unmarshal(body, &items); err != nil {
+		return nil, badBody(err)
+	}
+	if len(items) == 0 || len(items) > maxReported {
+		return nil, refuse(codeInvalidEvent, "a report has 1 to %d events, not %d", maxReported, len(items))
+	}
+	return items, nil
+}
+
+// reporter turns what one source reports into events.
+type reporter struct {
+	api    *API
+	source string
+	now    time.Time
+}
+
+// event checks one reported event and makes it fit for the log. Its problem says
+// what is wrong with it.
+func (r reporter) event(ctx context.Context, item json.RawMessage) (events.Event, error) {
+	var e api.ReportedEvent
+	if err := decodeStrict(bytes.NewReader(item), &e); err != nil {
+		return events.Event{}, err
+	}
+	if !slices.Contains(reportable, e.Type) {
+		return events.Event{}, refuse(codeInvalidEvent, "type %q is not for reporters: discovery.* and toolcall.* outcomes are, decisions are not", e.Type)
+	}
+	made := events.Event{
+		ID: e.Id, Source: r.source, Type: e.Type, Subject: e.Subject, Time: e.Time.UTC(), DataVersion: 1,
+		ConfigKey: cmp.Or(e.ConfigKey, e.Configkey, events.DefaultConfigKey),
+		RunID:     cmp.Or(e.RunId, e.Runid), AttemptID: cmp.Or(e.AttemptId, e.Attemptid), CallID: cmp.Or(e.CallId, e.Callid),
+		Actor: r.source, TraceParent: e.Traceparent,
+	}
+	if err := r.checkEnvelope(e, made); err != nil {
+		return events.Event{}, err
+	}
+	var err error
+	if made.Time, err = r.time(ctx, e); err != nil {
+		return events.Event{}, err
+	}
+	made.Data, err = r.data(e.Type, e.Data)
+	return made, err
+}
+
+func (r reporter) checkEnvelope(e api.ReportedEvent, made events.Event) error {
+	switch {
+	case e.Specversion != "" && !e.Specversion.Valid():
+		return refuse(codeInvalidEvent, "specversion must be 1.0")
+	case e.Datacontenttype != "" && !e.Datacontenttype.Valid():
+		return refuse(codeInvalidEvent, "datacontenttype must be application/json")
+	case e.Dataversion != 0 && e.Dataversion != 1:
+		return refuse(codeInvalidEvent, "dataversion must be 1")
+	case made.ID == "":
+		return refuse(codeInvalidEvent, "id is needed")
+	case made.Subject == "" && !strings.HasPrefix(string(made.Type), "discovery.run_"):
+		return refuse(codeInvalidEvent, "subject is needed: the server's name")
+	}
+	for name, value := range map[string]string{
+		"id": made.ID, "subject": string(made.Subject), "config_key": string(made.ConfigKey), "run_id": made.RunID,
+		"attempt_id": made.AttemptID, "call_id": made.CallID, "traceparent": made.TraceParent,
+	} {
+		if len(value) > events.MaxIDBytes {
+			return refuse(codeInvalidEvent, "%s has %d bytes, at most %d are taken", name, len(value), events.MaxIDBytes)
+		}
+		if r.api.redactor().Text(value, events.MaxIDBytes) != value {
+			return refuse(codeInvalidEvent, "%s holds control characters or what looks like a secret", name)
+		}
+	}
+	return nil
+}
+
+// time returns when a reported event happened. One reported without a time happened
+// now; reported again, it keeps the time it got first.
+func (r reporter) time(ctx context.Context, e api.ReportedEvent) (time.Time, error) {
+	at := e.Time.UTC()
+	if at.IsZero() {
+		known, err := r.api.log.Event(ctx, e.Id)
+		switch {
+		case err == nil && known.Source == r.source:
+			return known.Time, nil
+		case err != nil && !errors.Is(err, events.ErrNotFound):
+			return time.Time{}, err
+		}
+		return r.now.UTC(), nil
+	}
+	if ahead := at.Sub(r.now); ahead > maxAhead {
+		return time.Time{}, refuse(codeInvalidEvent, "time is %s ahead, at most %s are taken", ahead.Round(time.Second), maxAhead)
+	}
+	if old := r.now.Sub(at); old > maxOld {
+		return time.Time{}, refuse(codeInvalidEvent, "time is more than %d days ago", int(maxOld.Hours())/24)
+	}
+	return at, nil
+}
+
+// data makes a reported payload fit for the log: of the shape its type has, with
+// texts sanitised, masked and cut.
+func (r reporter) data(t events.Type, raw json.RawMessage) (events.Data, error) {
+	var payload any
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	if err := dec.Decode(&payload); err != nil {
+		return nil, refuse(codeInvalidEvent, "data is needed: a JSON object")
+	}
+	if _, ok := payload.(map[string]any); !ok {
+		return nil, refuse(codeInvalidEvent, "data must be a JSON object")
+	}
+	fit, err := json.Marshal(r.fit("", payload))
+	if err != nil {
+		return nil, fmt.Errorf("encode reported data: %w", err)
+	}
+	zero, err := events.DecodeData(t, []byte("{}"))
+	if err != nil {
+		return nil, err
+	}
+	into := reflect.New(reflect.TypeOf(zero))
+	if err := decodeStrict(bytes.NewReader(fit), into.Interface()); err != nil {
+		p := problemOf(err)
+		return nil, refuse(codeInvalidEvent, "data: %s", p.detail)
+	}
+	return into.Elem().Interface().(events.Data), nil
+}
+
+// textLimits bounds reported texts, in bytes, by the name of the member; maxText
+// bounds all others.
+var textLimits = map[string]int{
+	"error": events.MaxErrorBytes, "stderr_head": events.MaxStderrHeadBytes,
+	"stderr": events.MaxStderrTailBytes, "stderr_tail": events.MaxStderrTailBytes,
+	"body_excerpt": events.MaxBodyBytes, "jsonrpc_message": events.MaxJSONRPCBytes,
+	"jsonrpc_data": events.MaxJSONRPCBytes, "excerpt": events.MaxJunkBytes,
+	"www_authenticate": events.MaxHeaderBytes, "location": events.MaxHeaderBytes, "content_type": events.MaxHeaderBytes,
+}
+
+const maxText = 16 << 10
+
+// fit returns a JSON value with its texts fit for the log; name is the member that
+// holds it.
+func (r reporter) fit(name string, value any) any {
+	switch value := value.(type) {
+	case string:
+		limit, ok := textLimits[name]
+		if !ok {
+			limit = maxText
+		}
+		if name == "stderr_tail" {
+			return lastBytes(r.api.redactor().Text(value, len(value)*4), limit)
+		}
+		return r.api.redactor().Text(value, limit)
+	case map[string]any:
+		for key, child := range value {
+			value[key] = r.fit(key, child)
+		}
+	case []any:
+		for i, child := range value {
+			value[i] = r.fit(name, child)
+		}
+	}
+	return value
+}
+
+// lastBytes returns the end of s, at most limit bytes with the "…" that stands for
+// what is missing.
+func lastBytes(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	return "…" + strings.ToValidUTF8(s[len(s)-limit+len("…"):], "")
+}

@@ -1,0 +1,239 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"mcpledger/events"
+	"mcpledger/httpapi/api"
+	"mcpledger/projections"
+)
+
+// ListServers answers GET /api/servers.
+func (a *API) ListServers(ctx context.Context, r api.ListServersRequestObject) (api.ListServersResponseObject, error) {
+	f, err := a.fleetAt(ctx, r.Params.At, r.Params.Rules)
+	if err != nil {
+		return nil, err
+	}
+	var found []projections.Server
+	for _, v := range f.servers {
+		if matchesFilter(v, r.Params) {
+			found = append(found, v)
+		}
+	}
+	sort, descending := strings.CutPrefix(string(r.Params.Sort), "-")
+	key := sortKey(sort)
+	page, next, err := pageOf(found, "servers/"+string(r.Params.Sort), key, descending, r.Params.Cursor, r.Params.Limit)
+	if err != nil {
+		return nil, err
+	}
+	shown := api.ServerList{Items: []api.Server{}, NextCursor: next}
+	for _, v := range page {
+		shown.Items = append(shown.Items, showServer(v))
+	}
+	body, err := json.Marshal(shown)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(body)
+	tag := `"` + base64.RawURLEncoding.EncodeToString(sum[:18]) + `"`
+	if matchesETag(r.Params.IfNoneMatch, tag) {
+		return api.ListServers304Response{Headers: api.ListServers304ResponseHeaders{
+			ETag: tag, LedgerSequence: int64(f.sequence),
+		}}, nil
+	}
+	return serversAnswer{body: body, etag: tag, sequence: f.sequence}, nil
+}
+
+// serversAnswer is a page that was encoded before, for its ETag.
+type serversAnswer struct {
+	body     []byte
+	etag     string
+	sequence events.Sequence
+}
+
+// VisitListServersResponse writes the answer.
+func (s serversAnswer) VisitListServersResponse(w http.ResponseWriter) error {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Ledger-Sequence", strconv.FormatInt(int64(s.sequence), 10))
+	h.Set("ETag", s.etag)
+	w.WriteHeader(http.StatusOK)
+	_, err := w.Write(s.body)
+	return err
+}
+
+func matchesFilter(v projections.Server, p api.ListServersParams) bool {
+	cause := projections.Cause{}
+	if v.Cause != nil {
+		cause = *v.Cause
+	}
+	switch {
+	case p.State != "" && v.State != p.State,
+		p.Needs != "" && v.Needs != p.Needs,
+		p.Class != "" && cause.Class != p.Class,
+		p.Signature != "" && cause.Signature != p.Signature,
+		p.Transport != "" && v.Entry.Transport != p.Transport,
+		p.Source != "" && !seenBy(v, p.Source):
+		return false
+	}
+	q := strings.ToLower(p.Q)
+	for _, text := range []string{string(v.Name), v.Entry.Description, v.Reason} {
+		if strings.Contains(strings.ToLower(text), q) {
+			return true
+		}
+	}
+	return false
+}
+
+// seenBy reports whether the source has a view of the server.
+func seenBy(v projections.Server, source string) bool {
+	if v.Source == source {
+		return true
+	}
+	for _, r := range v.Reported {
+		if r.Source == source {
+			return true
+		}
+	}
+	return false
+}
+
+// sortKey returns what servers are compared by, as text. The name comes last, so
+// that keys differ.
+func sortKey(by string) func(projections.Server) string {
+	stamp := func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000000") }
+	return func(v projections.Server) string {
+		name := "\x00" + string(v.Name)
+		switch by {
+		case "state":
+			return string(v.State) + name
+		case "next_attempt":
+			return stamp(v.NextAttempt) + name
+		case "last_attempt":
+			if v.Last == nil {
+				return stamp(time.Time{}) + name
+			}
+			return stamp(v.Last.At) + name
+		case "failures":
+			return fmt.Sprintf("%020d", v.Stats.Failures) + name
+		}
+		return string(v.Name)
+	}
+}
+
+// GetServer answers GET /api/servers/{name}.
+func (a *API) GetServer(ctx context.Context, r api.GetServerRequestObject) (api.GetServerResponseObject, error) {
+	v, m, err := a.serverAt(ctx, r.Name, r.Params.At, r.Params.Rules)
+	if err != nil {
+		return nil, err
+	}
+	return api.GetServer200JSONResponse{
+		Body:    showServer(v),
+		Headers: api.GetServer200ResponseHeaders{LedgerSequence: int64(m.sequence)},
+	}, nil
+}
+
+// serverAt returns one server at the moment asked for, or a problem when no entry
+// configured it then.
+func (a *API) serverAt(ctx context.Context, name, at, setName string) (projections.Server, moment, error) {
+	var v projections.Server
+	var configured bool
+	m, err := a.ask(ctx, at, setName, func(s *projections.State, now time.Time) {
+		v, configured = s.Server(events.ServerName(name), now)
+	})
+	if err != nil {
+		return v, m, err
+	}
+	if !configured {
+		return v, m, noSuchServer(name)
+	}
+	return v, m, nil
+}
+
+func noSuchServer(name string) error {
+	return refuse(codeServerNotFound, "no server named %q is configured; /api/servers lists those that are", name)
+}
+
+// ListHealth answers GET /api/health.
+func (a *API) ListHealth(ctx context.Context, r api.ListHealthRequestObject) (api.ListHealthResponseObject, error) {
+	f, err := a.fleetAt(ctx, r.Params.At, r.Params.Rules)
+	if err != nil {
+		return nil, err
+	}
+	page, next, err := pageOf(f.servers, "health", byName, false, r.Params.Cursor, r.Params.Limit)
+	if err != nil {
+		return nil, err
+	}
+	shown := api.HealthList{Items: []api.Health{}, NextCursor: next}
+	for _, v := range page {
+		shown.Items = append(shown.Items, showHealth(v))
+	}
+	return api.ListHealth200JSONResponse{
+		Body: shown, Headers: api.ListHealth200ResponseHeaders{LedgerSequence: int64(f.sequence)},
+	}, nil
+}
+
+// ListSkips answers GET /api/skips.
+func (a *API) ListSkips(ctx context.Context, r api.ListSkipsRequestObject) (api.ListSkipsResponseObject, error) {
+	f, err := a.fleetAt(ctx, r.Params.At, r.Params.Rules)
+	if err != nil {
+		return nil, err
+	}
+	var skipped []projections.Server
+	for _, v := range f.servers {
+		if v.Skip != nil {
+			skipped = append(skipped, v)
+		}
+	}
+	page, next, err := pageOf(skipped, "skips", byName, false, r.Params.Cursor, r.Params.Limit)
+	if err != nil {
+		return nil, err
+	}
+	shown := api.SkipList{Items: []api.SkippedServer{}, NextCursor: next}
+	for _, v := range page {
+		shown.Items = append(shown.Items, api.SkippedServer{Server: v.Name, ConfigKey: v.ConfigKey, Skip: *showSkip(v)})
+	}
+	return api.ListSkips200JSONResponse{
+		Body: shown, Headers: api.ListSkips200ResponseHeaders{LedgerSequence: int64(f.sequence)},
+	}, nil
+}
+
+func byName(v projections.Server) string { return string(v.Name) }
+
+// GetConfig answers GET /api/config.
+func (a *API) GetConfig(ctx context.Context, r api.GetConfigRequestObject) (api.GetConfigResponseObject, error) {
+	var c projections.Config
+	var servers []projections.Server
+	m, err := a.ask(ctx, r.Params.At, r.Params.Rules, func(s *projections.State, now time.Time) {
+		c, servers = s.Config(), s.Servers(now)
+	})
+	if err != nil {
+		return nil, err
+	}
+	shown := api.Config{
+		Files: c.Files, LoadedAt: api.NewTimestamp(c.LoadedAt),
+		Errors: []api.ConfigProblem{}, Warnings: []api.ConfigProblem{},
+	}
+	if c.Rejected != nil {
+		shown.Errors = append(shown.Errors, showProblem(*c.Rejected))
+	}
+	for _, v := range servers {
+		if p := v.Entry.Problem; p != nil {
+			shown.Errors = append(shown.Errors, api.ConfigProblem{File: v.Entry.SourceFile, Server: v.Name, Detail: p.Detail})
+		}
+	}
+	for _, w := range c.Warnings {
+		shown.Warnings = append(shown.Warnings, showProblem(w))
+	}
+	return api.GetConfig200JSONResponse{
+		Body: shown, Headers: api.GetConfig200ResponseHeaders{LedgerSequence: int64(m.sequence)},
+	}, nil
+}

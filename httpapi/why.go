@@ -1,0 +1,147 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"mcpledger/events"
+	"mcpledger/httpapi/api"
+	"mcpledger/projections"
+	"mcpledger/projections/rules"
+)
+
+// ExplainServer answers GET /api/servers/{name}/why.
+func (a *API) ExplainServer(ctx context.Context, r api.ExplainServerRequestObject) (api.ExplainServerResponseObject, error) {
+	v, m, err := a.serverAt(ctx, r.Name, r.Params.At, r.Params.Rules)
+	if err != nil {
+		return nil, err
+	}
+	chain, err := a.chainOf(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	shown := api.Explanation{
+		Server: v.Name, ConfigKey: v.ConfigKey, AsOf: api.Timestamp(m.now), Sequence: m.sequence,
+		State: v.State, Decision: v.Decision, Summary: v.Reason, Rule: explainRule(v, m.set),
+		Chain: chain, ClearsOn: []api.Clearing{}, NextAttemptAt: api.NewTimestamp(v.NextAttempt),
+	}
+	for _, c := range v.Clearings() {
+		shown.ClearsOn = append(shown.ClearsOn, api.Clearing{
+			What: api.ClearingWhat(c.What), At: api.NewTimestamp(c.At), Detail: c.Detail,
+		})
+	}
+	return api.ExplainServer200JSONResponse{
+		Body: shown, Headers: api.ExplainServer200ResponseHeaders{LedgerSequence: int64(m.sequence)},
+	}, nil
+}
+
+// explainRule says which rule the server's cause was judged by, nil when it has
+// none. The policy is the rule's; a server's own settings may differ, which its
+// streak's "needed" shows.
+func explainRule(v projections.Server, set *rules.Set) *api.ExplainedRule {
+	cause := v.Cause
+	if cause == nil && v.Skip != nil && v.Skip.Reason != projections.SkipPinned {
+		cause = &v.Skip.Cause
+	}
+	if cause == nil {
+		return nil
+	}
+	shown := &api.ExplainedRule{
+		Set: set.Name(), Hash: set.Hash(), Id: cause.Rule, Class: cause.Class,
+		Disposition: cause.Disposition, Hint: cause.Hint, Policy: showPolicy(rules.SkipPolicy{}),
+	}
+	for _, rule := range set.Rules() {
+		if rule.ID == cause.Rule {
+			shown.Policy = showPolicy(rule.Policy)
+		}
+	}
+	return shown
+}
+
+// chainOf returns the events a server's state rests on, oldest first, with the
+// evidence they hold: the fold's chain, and the events that set its gate or pin.
+func (a *API) chainOf(ctx context.Context, v projections.Server) ([]api.ChainLink, error) {
+	chain := []api.ChainLink{}
+	seen := map[string]bool{}
+	add := func(id string, link projections.Link) error {
+		if seen[id] {
+			return nil
+		}
+		seen[id] = true
+		e, err := a.log.Event(ctx, id)
+		if err != nil {
+			return err
+		}
+		shown := api.ChainLink{
+			EventId: id, Sequence: e.Sequence, Time: api.Timestamp(e.HappenedAt()), Type: e.Type,
+			Role: link.Role, Note: link.Note,
+		}
+		if evidence := evidenceOf(e); evidence != nil {
+			if shown.Evidence, err = json.Marshal(evidence); err != nil {
+				return err
+			}
+		}
+		chain = append(chain, shown)
+		return nil
+	}
+	links := v.Chain
+	if v.Gate != nil {
+		links = append(slices.Clone(links), decision(v.Gate.EventID, "since then calls are refused"))
+	}
+	if v.Skip != nil && v.Skip.Reason == projections.SkipPinned {
+		for _, id := range v.Skip.EventIDs {
+			links = append(slices.Clone(links), decision(id, "set aside by a person"))
+		}
+	}
+	for _, link := range links {
+		if err := add(link.EventID, link); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(chain, func(x, y api.ChainLink) int { return cmp.Compare(x.Sequence, y.Sequence) })
+	return chain, nil
+}
+
+func decision(id, note string) projections.Link {
+	return projections.Link{EventID: id, Role: projections.RoleDecision, Note: note}
+}
+
+// DecideServer answers GET /api/servers/{name}/decision.
+func (a *API) DecideServer(ctx context.Context, r api.DecideServerRequestObject) (api.DecideServerResponseObject, error) {
+	name, source := events.ServerName(r.Name), r.Params.Source
+	key := events.ConfigKey(r.Params.ConfigKey)
+	if key == "" {
+		key = events.DefaultConfigKey
+	}
+	shown := api.Decision{Decision: projections.DecideAttempt, Reason: "Nothing is known of it"}
+	var m moment
+	var v projections.Server
+	var known bool
+	m.now = a.now()
+	err := a.engine.View(func(s *projections.State) {
+		m.sequence = s.Sequence()
+		if source == "" || source == a.source {
+			v, known = s.Server(name, m.now)
+		}
+		if !known && source != a.source {
+			v, known = s.Reported(cmp.Or(source, callerOf(ctx).identity.Name), name, key, m.now)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if known {
+		shown.Decision, shown.Reason = v.Decision, v.Reason
+		if v.Decision == projections.DecideDisabled {
+			shown.Decision = projections.DecideBlocked
+		}
+		if v.Skip != nil {
+			shown.Until = api.NewTimestamp(v.Skip.Until)
+		}
+	}
+	return api.DecideServer200JSONResponse{
+		Body: shown, Headers: api.DecideServer200ResponseHeaders{LedgerSequence: int64(m.sequence)},
+	}, nil
+}
