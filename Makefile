@@ -1,0 +1,78 @@
+# mcpledger: what a developer and CI run. "make verify" is the whole of it.
+
+GO       ?= go
+FUZZTIME ?= 10s
+
+GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List what can be made
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-10s %s\n", $$1, $$2 }'
+
+.PHONY: build
+build: ## Build bin/mcpledger
+	$(GO) build -trimpath -o bin/mcpledger ./cmd/server
+
+.PHONY: test
+test: ## Run the tests
+	$(GO) test ./...
+
+.PHONY: race
+race: ## Run the tests under the race detector
+	$(GO) test -race ./...
+
+.PHONY: fuzz
+fuzz: ## Fuzz each target for FUZZTIME (10s)
+	@grep -rEo '^func Fuzz[A-Za-z0-9_]+' --include='*_test.go' . | while IFS=: read -r file func; do \
+		echo "fuzz $${func#func } in $$(dirname "$$file")"; \
+		$(GO) test "$$(dirname "$$file")" -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME); \
+	done
+
+.PHONY: lint
+lint: ## Check format, vet and the lint rules
+	@unformatted=$$(gofmt -l .); \
+	if [[ -n "$$unformatted" ]]; then echo "not formatted, run \"make fmt\":"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) vet -tags e2e ./cmd/server
+	$(GO) run $(GOLANGCI) run ./...
+
+.PHONY: fmt
+fmt: ## Format the source
+	gofmt -w .
+
+.PHONY: generate
+generate: ## Write the generated code anew
+	$(GO) generate ./...
+
+.PHONY: clean-tree
+clean-tree: ## Check that tidy and generate change nothing
+	$(GO) mod tidy -diff
+	@before=$$(git diff HEAD | sha256sum); \
+	$(GO) generate ./...; \
+	if [[ "$$before" != "$$(git diff HEAD | sha256sum)" ]]; then \
+		git --no-pager diff --stat; echo "generated code was out of date, commit what \"make generate\" wrote"; exit 1; \
+	fi
+
+.PHONY: vuln
+vuln: ## Look for known vulnerabilities
+	$(GO) run $(GOVULNCHECK) ./...
+
+.PHONY: verify
+verify: clean-tree lint race fuzz vuln ## Everything that must hold before a change lands
+
+.PHONY: run
+run: ## Run the service with the sample fleet
+	$(GO) run ./cmd/server
+
+.PHONY: bench
+bench: ## Run the benchmarks against their floors
+	$(GO) test ./... -run '^$$' -bench . -benchmem
+
+.PHONY: e2e
+e2e: ## Run against real servers from npm and a real browser
+	$(GO) test -tags e2e -count=1 -timeout 30m -run E2E -v ./cmd/server

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"mcpledger/events"
+	"mcpledger/httpapi/api"
+)
+
+// printEvents prints events one a line, in the order they come.
+func (p *program) printEvents(happened []api.Event) error {
+	t := newTable(p.stdout, "EVENT", "TIME", "SERVER", "TYPE", "WHAT")
+	for _, e := range happened {
+		t.row(eventCells(e)...)
+	}
+	return t.flush()
+}
+
+func eventCells(e api.Event) []string {
+	return []string{fmt.Sprintf("#%d", e.Sequence), stamp(e.Time.Time()), dash(string(e.Subject)), string(e.Type), whatOf(e)}
+}
+
+// whatOf says in a few words what an event records, with the class the rules give
+// it.
+func whatOf(e api.Event) string {
+	data, err := events.DecodeData(e.Type, e.Data)
+	if err != nil {
+		return ""
+	}
+	what := inWords(data)
+	if e.Classification != nil {
+		what = strings.TrimSpace(string(e.Classification.Class) + ": " + what)
+	}
+	return what
+}
+
+func inWords(d events.Data) string {
+	switch d := d.(type) {
+	case events.ServiceStarted:
+		return fmt.Sprintf("version %s, process %d", d.Version, d.PID)
+	case events.ServiceStopped:
+		return d.Reason
+	case events.ConfigLoaded:
+		return count(d.Servers, "server") + " from " + strings.Join(d.Files, ", ")
+	case events.ConfigRejected:
+		return fmt.Sprintf("%s:%d:%d: %s", d.File, d.Line, d.Column, d.Detail)
+	case events.ServerConfigured:
+		if d.Problem != nil {
+			return string(d.Change) + ": " + d.Problem.Detail
+		}
+		return string(d.Change)
+	case events.DiscoveryRunStarted:
+		return fmt.Sprintf("%s, %s", d.Trigger, count(len(d.Servers), "server"))
+	case events.DiscoveryRunCompleted:
+		return fmt.Sprintf("%d succeeded, %d failed, %d cancelled in %s", d.Succeeded, d.Failed, d.Cancelled, milliseconds(d.ElapsedMS))
+	case events.DiscoveryStarted:
+		return fmt.Sprintf("%s, attempt %d", d.Trigger, d.Attempt)
+	case events.DiscoverySucceeded:
+		return fmt.Sprintf("%s in %s, protocol %s", count(d.ToolCount, "tool"), milliseconds(d.ElapsedMS), d.ProtocolVersion)
+	case events.DiscoveryFailed:
+		return failureInWords(d.Evidence)
+	case events.DiscoveryCancelled:
+		return d.Reason
+	case events.DiscoverySkipped:
+		return strings.ReplaceAll(d.Reason, "_", " ") + ", until " + stamp(d.Until)
+	case events.CatalogueChanged:
+		return fmt.Sprintf("%d added, %d removed, %d changed", len(d.Added), len(d.Removed), len(d.Changed))
+	case events.ToolCallStarted:
+		return d.Tool
+	case events.ToolCallSucceeded:
+		return d.Tool + " in " + milliseconds(d.ElapsedMS)
+	case events.ToolCallFailed:
+		return d.Tool + ": " + failureInWords(d.Evidence)
+	case events.ToolCallAbandoned:
+		return d.Tool
+	case events.ToolCallRefused:
+		return d.Tool + ": " + d.Detail
+	case events.SessionDiscarded:
+		return d.Reason
+	case events.SkipPinned:
+		return d.Reason
+	case events.SkipCleared:
+		return d.Reason
+	case events.SkipRequalified:
+		return d.Reason
+	case events.RulesActivated:
+		return "set " + d.Set
+	case events.LogImported:
+		return fmt.Sprintf("#%d to #%d from %s", d.First, d.Last, d.From)
+	}
+	return ""
+}
+
+// failureInWords gives the most telling of what was seen: the last line a program
+// wrote, else what came back, else the client's error.
+func failureInWords(ev events.Evidence) string {
+	if lines := strings.Split(strings.TrimSpace(ev.StderrTail), "\n"); lines[len(lines)-1] != "" {
+		return lines[len(lines)-1]
+	}
+	switch {
+	case ev.JSONRPCMessage != "":
+		return ev.JSONRPCMessage
+	case ev.HTTPStatus != 0:
+		return fmt.Sprintf("HTTP status %d", ev.HTTPStatus)
+	}
+	return ev.Error
+}

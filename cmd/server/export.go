@@ -1,0 +1,59 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"mcpledger/events"
+	"mcpledger/events/sqlite"
+)
+
+func (p *program) exportCommand() *cobra.Command {
+	var out string
+	var first, last int64
+	cmd := &cobra.Command{
+		Use:   "export",
+		Short: "Write the events, with all they refer to, as lines of JSON",
+		Long: "Write the events, with all they refer to, as lines of JSON, beside a running service or\n" +
+			"without one. \"server import\" takes it.",
+		Args: noArgs,
+	}
+	cmd.Flags().StringVar(&out, "out", "", "a new `file` to write to; default: standard output")
+	cmd.Flags().Int64Var(&first, "first", 0, "the first event, by `sequence`; default: the first of the log")
+	cmd.Flags().Int64Var(&last, "last", 0, "the last event, by `sequence`; default: the last of the log")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		log, err := sqlite.OpenReader(cmd.Context(), p.dataDir)
+		if err != nil {
+			return withNextStep(err)
+		}
+		defer func() { err = errors.Join(err, log.Close()) }()
+		w, finish, err := p.createOutput(out)
+		if err != nil {
+			return err
+		}
+		span := sqlite.Span{First: events.Sequence(first), Last: events.Sequence(last)}
+		return finish(sqlite.Export(cmd.Context(), log, w, span))
+	}
+	return cmd
+}
+
+// createOutput opens a new file for the user alone, or stdout if path is empty.
+// finish closes it, and removes it if the work ended in an error.
+func (p *program) createOutput(path string) (w io.Writer, finish func(error) error, err error) {
+	if path == "" {
+		return p.stdout, func(err error) error { return err }, nil
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, nil, err
+	}
+	return f, func(err error) error {
+		if err = errors.Join(err, f.Close()); err != nil {
+			return errors.Join(err, os.Remove(path))
+		}
+		return nil
+	}, nil
+}

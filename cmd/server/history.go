@@ -1,0 +1,28 @@
+package main
+
+import (
+	"net/url"
+
+	"github.com/spf13/cobra"
+)
+
+func (p *program) historyCommand() *cobra.Command {
+	var outcome, class, since string
+	cmd := &cobra.Command{
+		Use:   "history NAME",
+		Short: "List what happened with a server, newest first",
+		Args:  exactArgs("NAME"),
+	}
+	cmd.Flags().StringVar(&outcome, "outcome", "", "only this `outcome`, such as failed")
+	cmd.Flags().StringVar(&class, "class", "", "only failures of this `class`")
+	cmd.Flags().StringVar(&since, "since", "", "only from this `time` on, such as 2026-03-04T12:00:00Z")
+	query := moment(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		q := query()
+		set(q, "outcome", outcome)
+		set(q, "class", class)
+		set(q, "since", since)
+		return printList(p, cmd, "/api/servers/"+url.PathEscape(args[0])+"/history", q, p.printEvents)
+	}
+	return cmd
+}

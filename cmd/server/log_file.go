@@ -1,0 +1,40 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+
+	"mcpledger/events"
+	"mcpledger/events/sqlite"
+)
+
+// openLog takes hold of the log in the data folder.
+func (p *program) openLog(ctx context.Context, dir string, logger *slog.Logger) (*sqlite.Log, error) {
+	log, err := sqlite.Open(ctx, dir, sqlite.Options{Now: p.now, Logger: logger})
+	if err != nil {
+		return nil, withNextStep(err)
+	}
+	return log, nil
+}
+
+// withNextStep adds to an error of the log what a person can do about it.
+func withNextStep(err error) error {
+	for _, known := range []struct {
+		is   error
+		next string
+	}{
+		{events.ErrInUse, "stop that service, or give another folder with --data"},
+		{events.ErrNewer, "update this program, or give another folder with --data"},
+		{events.ErrCorrupt, "run \"server verify\" to see what is damaged, then restore a backup"},
+		{events.ErrUnavailable, "make the folder writable, or give another one with --data"},
+		{fs.ErrNotExist, "give the folder of a service with --data"},
+	} {
+		if errors.Is(err, known.is) {
+			return fmt.Errorf("%w; %s", err, known.next)
+		}
+	}
+	return err
+}

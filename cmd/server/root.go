@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+const envPrefix = "MCPLEDGER_"
+
+// rootCommand returns the whole command line. Without a subcommand it serves.
+func (p *program) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "server",
+		Short: "The flight recorder and health authority for MCP servers",
+		Long: "mcpledger reads the mcpServers config you already have, learns each server's tools,\n" +
+			"and writes every attempt and outcome to one log that explains who is skipped, and why.\n" +
+			"Without a command it serves.",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("there is no command %q, run \"server help\" for those there are", args[0])
+			}
+			return nil
+		},
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return p.flagsFromEnv(cmd.Flags()) },
+	}
+	flags := root.PersistentFlags()
+	flags.StringVar(&p.dataDir, "data", "./data", "the data `folder`, which holds the log")
+	flags.StringVar(&p.url, "url", "", "the running service to ask, such as http://127.0.0.1:8132; default: the one that holds the data folder")
+	flags.StringVar(&p.tokenFile, "token-file", "", "a `file` with the token to show to the service; MCPLEDGER_TOKEN holds the token itself")
+	flags.BoolVar(&p.json, "json", false, "print what the service answered, as JSON")
+
+	serve := p.serveCommand()
+	root.Flags().AddFlagSet(serve.Flags())
+	root.RunE = serve.RunE
+
+	root.AddCommand(serve,
+		p.serversCommand(), p.skipsCommand(), p.whyCommand(), p.historyCommand(), p.eventsCommand(),
+		p.discoverCommand(), p.preflightCommand(),
+		p.verifyCommand(), p.exportCommand(), p.importCommand(), p.backupCommand(),
+		p.rulesCommand(), p.tokenCommand(), p.versionCommand(), p.sampleServerCommand())
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%v, run \"%s --help\" for the flags", err, cmd.CommandPath())
+	})
+	return root
+}
+
+// flagsFromEnv sets each flag that was not given from its variable, if that is set
+// and not empty: --log-format from MCPLEDGER_LOG_FORMAT. A flag that can be given
+// several times takes a list separated by commas.
+func (p *program) flagsFromEnv(flags *pflag.FlagSet) error {
+	var wrong error
+	flags.VisitAll(func(f *pflag.Flag) {
+		name := envPrefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		value, ok := p.lookupEnv(name)
+		if f.Changed || !ok || value == "" || wrong != nil {
+			return
+		}
+		values := []string{value}
+		if _, isList := f.Value.(pflag.SliceValue); isList {
+			values = strings.Split(value, ",")
+		}
+		for _, v := range values {
+			if err := flags.Set(f.Name, v); err != nil {
+				wrong = usagef("%s is %q, which --%s does not take: %v", name, value, f.Name, err)
+			}
+		}
+	})
+	return wrong
+}
+
+// noArgs refuses arguments with a sentence of ours.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("%s takes no arguments, but was given %q", cmd.CommandPath(), args[0])
+	}
+	return nil
+}
+
+// exactArgs wants one argument for each of names.
+func exactArgs(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != len(names) {
+			return usagef("%s wants %s: %s", cmd.CommandPath(), count(len(names), "argument"), cmd.UseLine())
+		}
+		return nil
+	}
+}
+
+// count writes a number with its noun: "1 server", "3 servers".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

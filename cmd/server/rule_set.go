@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"mcpledger/events"
+	"mcpledger/projections/rules"
+)
+
+// namedRules returns the rule set that --rules names: a built-in one, or a file.
+func namedRules(arg string) (*rules.Set, error) {
+	builtins := rules.BuiltinNames()
+	if slices.Contains(builtins, arg) {
+		return rules.Builtin(arg)
+	}
+	text, err := os.ReadFile(arg)
+	if err != nil {
+		return nil, usagef("--rules: %v; give a file or one of %s", err, strings.Join(builtins, ", "))
+	}
+	set, err := rules.Parse(arg, text)
+	if err != nil {
+		return nil, usagef("--rules: %v", err)
+	}
+	switch beyond := set.GatesBeyondLaw3(); {
+	case slices.Contains(builtins, set.Name()):
+		return nil, usagef("--rules: the set in %s is named %q like a built-in one, give it a name of its own", arg, set.Name())
+	case len(beyond) > 0:
+		return nil, usagef("--rules: %s gates connections on more than 401, 403, scope and missing credentials (rule %s), so it can be replayed but not used", arg, beyond[0])
+	}
+	return set, nil
+}
+
+// activeRules returns the rule set last activated in the log, the default one if
+// none was. A built-in set is the one of this program, whatever text was recorded.
+func activeRules(ctx context.Context, log events.Log) (*rules.Set, error) {
+	activated, err := lastActivation(ctx, log)
+	if err != nil || activated.Set == "" {
+		return rules.Default(), err
+	}
+	if slices.Contains(rules.BuiltinNames(), activated.Set) {
+		return rules.Builtin(activated.Set)
+	}
+	set, err := rules.Parse(activated.Set, []byte(activated.Text))
+	if err != nil {
+		return nil, fmt.Errorf("the rule set %q of the log: %w; name another one with --rules", activated.Set, err)
+	}
+	return set, nil
+}
+
+// lastActivation returns the last rules.activated of the log, the zero one if there
+// is none.
+func lastActivation(ctx context.Context, log events.Log) (events.RulesActivated, error) {
+	last := events.Query{Types: []events.Type{events.TypeRulesActivated}, Desc: true, Limit: 1}
+	for e, err := range log.Read(ctx, last) {
+		if err != nil {
+			return events.RulesActivated{}, fmt.Errorf("read the active rules: %w", err)
+		}
+		if activated, ok := e.Data.(events.RulesActivated); ok {
+			return activated, nil
+		}
+	}
+	return events.RulesActivated{}, nil
+}

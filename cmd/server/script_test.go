@@ -1,0 +1,92 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"server": main})
+}
+
+// patience is how long a script waits for what it says must come about.
+const patience = 30 * time.Second
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("HOME", env.WorkDir+"/home")
+			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/home/.config")
+			return os.MkdirAll(env.WorkDir+"/home", 0o700)
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"await":  await,
+			"code":   code,
+			"signal": signalService,
+		},
+	})
+}
+
+// await runs a command again and again until its output matches a pattern, or with !
+// until it does not: await PATTERN PROGRAM ARG...
+func await(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: await PATTERN PROGRAM ARG...")
+	}
+	pattern, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	deadline := time.After(patience)
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := ts.Exec(args[1], args[2:]...)
+		output := ts.ReadFile("stdout")
+		if pattern.MatchString(output) != neg && (err == nil || !neg) {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			ts.Fatalf("waited %s in vain for %q; last output:\n%s%s", patience, args[0], output, ts.ReadFile("stderr"))
+		}
+	}
+}
+
+// code checks a program's exit code: code 2 PROGRAM ARG...
+func code(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code N PROGRAM ARG...")
+	}
+	got := "0"
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		got = strings.TrimPrefix(err.Error(), "exit status ")
+	}
+	if got != args[0] {
+		ts.Fatalf("exit code %s, want %s\n%s%s", got, args[0], ts.ReadFile("stdout"), ts.ReadFile("stderr"))
+	}
+}
+
+// signalService sends a signal to the service that holds a data folder: signal HUP
+// data
+func signalService(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: signal NAME FOLDER")
+	}
+	service, running, err := readServiceFile(ts.MkAbs(args[1]))
+	ts.Check(err)
+	if !running {
+		ts.Fatalf("no service holds %s", args[1])
+	}
+	process, err := os.FindProcess(service.PID)
+	ts.Check(err)
+	ts.Check(process.Signal(unix.SignalNum("SIG" + args[0])))
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"mcpledger/httpapi/access"
+)
+
+// serveOptions are the flags of serve.
+type serveOptions struct {
+	configFiles    []string
+	listen         string
+	rules          string // a built-in set or a file; empty: the one last activated
+	logFormat      string
+	verifyOnStart  bool
+	requireToken   bool
+	allowedHosts   []string
+	allowedOrigins []string
+}
+
+func (p *program) serveCommand() *cobra.Command {
+	var o serveOptions
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the service (this is what no command does, too)",
+		Long: "Run the service: learn the tools of the configured MCP servers, keep the log, and answer\n" +
+			"over HTTP until interrupted. Without --config it takes mcpledger/mcp.json in your config\n" +
+			"folder; if there is none, it runs a sample fleet, on a temporary data folder unless --data\n" +
+			"names one.",
+		Args: noArgs,
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&o.configFiles, "config", nil, "a config `file` with mcpServers; may be given several times, a later one wins")
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:8132", "the `address` to answer on; port 0 takes a free one")
+	flags.StringVar(&o.rules, "rules", "", "the rule `set`: a built-in name or a file; default: the one last used")
+	flags.StringVar(&o.logFormat, "log-format", "text", "`text` or json")
+	flags.BoolVar(&o.verifyOnStart, "verify-on-start", false, "contact servers whose tools are known, too")
+	flags.BoolVar(&o.requireToken, "require-token", false, "want a token for everything, from this machine too")
+	flags.StringArrayVar(&o.allowedHosts, "allowed-host", nil, "a `host` name under which the service may be asked; may be given several times")
+	flags.StringArrayVar(&o.allowedOrigins, "allowed-origin", nil, "an `origin` whose pages may ask the service; may be given several times")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return p.serve(cmd.Context(), o, cmd.Flags().Changed("data"))
+	}
+	return cmd
+}
+
+// serve runs the service until a signal ends it. The first SIGINT or SIGTERM has it
+// stop in good order, a second one ends it at once.
+func (p *program) serve(ctx context.Context, o serveOptions, dataGiven bool) error {
+	logger, err := p.newLogger(o.logFormat)
+	if err != nil {
+		return err
+	}
+	if err := p.checkListen(o.listen); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	stops := make(chan os.Signal, 1)
+	signal.Notify(stops, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(stops)
+	go func() {
+		select {
+		case s := <-stops:
+			signal.Reset(os.Interrupt, syscall.SIGTERM)
+			cancel(errors.New(unix.SignalName(s.(syscall.Signal))))
+		case <-ctx.Done():
+		}
+	}()
+
+	if len(o.configFiles) == 0 {
+		file, err := userConfigFile()
+		if err != nil {
+			return err
+		}
+		if file != "" {
+			o.configFiles = []string{file}
+		}
+	}
+	if len(o.configFiles) == 0 {
+		fleet, remove, err := p.sampleFleet(dataGiven)
+		if err != nil {
+			return err
+		}
+		defer remove()
+		defer fleet.Close()
+		o.configFiles = []string{fleet.configFile}
+	}
+	return p.runService(ctx, o, logger, hangups)
+}
+
+// sampleFleet starts the sample fleet and says so. Unless a data folder was given it
+// makes a temporary one, which remove removes.
+func (p *program) sampleFleet(dataGiven bool) (fleet *sampleFleet, remove func(), err error) {
+	remove = func() {}
+	if !dataGiven {
+		if p.dataDir, err = os.MkdirTemp("", "mcpledger-sample-"); err != nil {
+			return nil, nil, fmt.Errorf("make a temporary data folder: %w", err)
+		}
+		temporary := p.dataDir
+		remove = func() { _ = os.RemoveAll(temporary) }
+	}
+	fleet, err = startSampleFleet(p.dataDir)
+	if err != nil {
+		remove()
+		return nil, nil, err
+	}
+	fmt.Fprintf(p.stdout, "No config was given, so a sample fleet runs, with its data in %s.\n", p.dataDir)
+	fmt.Fprintf(p.stdout, "Ask about it with \"server servers --data %s\"; serve your own servers with --config FILE.\n", p.dataDir)
+	for _, name := range []string{"mcp.json", ".mcp.json"} {
+		if _, err := os.Stat(name); err == nil {
+			fmt.Fprintf(p.stdout, "This folder has an %s, which is not read unasked: serve it with --config %s\n", name, name)
+		}
+	}
+	return fleet, remove, nil
+}
+
+// userConfigFile returns mcpledger/mcp.json in the user's config folder, empty if
+// there is none.
+func userConfigFile() (string, error) {
+	folder, err := os.UserConfigDir()
+	if err != nil {
+		return "", nil //nolint:nilerr // a user without a home has no config folder
+	}
+	file := filepath.Join(folder, "mcpledger", "mcp.json")
+	switch _, err := os.Stat(file); {
+	case err == nil:
+		return file, nil
+	case errors.Is(err, os.ErrNotExist):
+		return "", nil
+	default:
+		return "", err
+	}
+}
+
+// newLogger returns the logger of --log-format. Logs go to stderr.
+func (p *program) newLogger(format string) (*slog.Logger, error) {
+	switch format {
+	case "text":
+		return slog.New(newTextHandler(p.stderr, slog.LevelInfo)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(p.stderr, nil)), nil
+	}
+	return nil, usagef("--log-format is %q, give text or json", format)
+}
+
+// checkListen refuses an address that other machines can reach, unless there are
+// tokens to tell who asks.
+func (p *program) checkListen(listen string) error {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return usagef("--listen is %q, give a host and a port, such as 127.0.0.1:8132", listen)
+	}
+	if isLoopback(host) {
+		return nil
+	}
+	tokens, err := access.ReadTokens(p.dataDir)
+	if err != nil {
+		return err
+	}
+	if len(tokens) == 0 {
+		return usagef("--listen %s can be reached from other machines and there are no tokens, make one with \"server token add NAME\" or listen on 127.0.0.1", listen)
+	}
+	return nil
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || (ip != nil && ip.IsLoopback())
+}
+
+// listen opens the address, with a sentence for a port that is taken.
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("the port of %s is in use, stop what uses it or give another address with --listen", address)
+	}
+	return l, err
+}
+
+// reachableURL returns where this machine reaches what listens on addr.
+func reachableURL(addr *net.TCPAddr) string {
+	host := addr.IP
+	if host.IsUnspecified() {
+		host = net.IPv4(127, 0, 0, 1)
+	}
+	return "http://" + net.JoinHostPort(host.String(), fmt.Sprint(addr.Port))
+}

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"mcpledger/discovery"
+	"mcpledger/discovery/config"
+	"mcpledger/events"
+	"mcpledger/events/sqlite"
+	"mcpledger/httpapi"
+	"mcpledger/httpapi/access"
+	"mcpledger/projections"
+	"mcpledger/projections/rules"
+)
+
+const (
+	// drainTime bounds how long open requests may take to end at a stop.
+	drainTime = 3 * time.Second
+	// snapshotTime bounds the snapshot that a stop leaves behind.
+	snapshotTime = 3 * time.Second
+	// reloadDebounce is how long the config files must rest before they are read anew.
+	reloadDebounce = 200 * time.Millisecond
+)
+
+// service is the running whole.
+type service struct {
+	log       *sqlite.Log
+	engine    *projections.Engine
+	discovery *discovery.Service
+	logger    *slog.Logger
+	source    string // names this instance in its events
+	now       func() time.Time
+}
+
+// runService opens what the service needs, in the order in which a person can do
+// something about what is missing, and runs it until ctx ends.
+func (p *program) runService(ctx context.Context, o serveOptions, logger *slog.Logger, hangups <-chan os.Signal) (err error) {
+	log, err := p.openLog(ctx, p.dataDir, logger)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	key, err := sqlite.LoadKey(p.dataDir)
+	if err != nil {
+		return err
+	}
+	if log.KeyCreated() {
+		logger.WarnContext(ctx, "the log came without its secret.key, so every server is a new connection and is tried once")
+	}
+	load := func() (*config.Config, error) {
+		return config.Load(config.Options{
+			Files: o.configFiles, Key: sqlite.DeriveKey(key, "config key"), LookupEnv: p.lookupEnv,
+		})
+	}
+	if _, err := load(); err != nil {
+		return &exitError{code: exitUsage, message: err.Error()}
+	}
+	set, err := startRules(ctx, o.rules, log)
+	if err != nil {
+		return err
+	}
+	listener, err := listen(ctx, o.listen)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+
+	s := &service{log: log, logger: logger, source: instanceName(key), now: p.now, engine: projections.NewEngine(log, set, log)}
+	s.discovery = discovery.New(discovery.Options{
+		Log: log, Engine: s.engine, Source: s.source, Version: version, Load: load, Logger: logger, Now: p.now,
+		VerifyOnStart: o.verifyOnStart,
+	})
+	operator, err := access.OperatorToken(p.dataDir)
+	if err != nil {
+		return err
+	}
+	keys, err := access.NewKeys(p.dataDir, operator, logger)
+	if err != nil {
+		return err
+	}
+	api, err := httpapi.New(httpapi.Config{
+		Log: log, Engine: s.engine, Discovery: s.discovery, Keys: keys, Source: s.source, Version: version,
+		Redactor: s.discovery.Redactor, RequireToken: o.requireToken, AllowedHosts: o.allowedHosts, AllowedOrigins: o.allowedOrigins,
+		Logger: logger, Now: p.now,
+	})
+	if err != nil {
+		return usagef("%v", err)
+	}
+	address := reachableURL(listener.Addr().(*net.TCPAddr))
+	if err := writeServiceFile(p.dataDir, serviceFile{Address: address, PID: os.Getpid()}); err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(serviceFilePath(p.dataDir)) }()
+	fmt.Fprintf(p.stdout, "mcpledger listens on %s; dashboard: %s/#token=%s\n", address, address, operator)
+	return s.run(ctx, api.Server(), listener, hangups)
+}
+
+// run answers over HTTP, at once, and meanwhile catches up with the log and then
+// attempts what is due. It returns when ctx has ended and all is stopped.
+func (s *service) run(ctx context.Context, server *http.Server, listener net.Listener, hangups <-chan os.Signal) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var answering sync.WaitGroup
+	var broken error
+	answering.Go(func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			broken = fmt.Errorf("answer over HTTP: %w", err)
+			cancel(broken)
+		}
+	})
+	err := s.discover(ctx, hangups)
+
+	drain, drained := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	defer drained()
+	if server.Shutdown(drain) != nil {
+		_ = server.Close()
+	}
+	answering.Wait()
+	save, saved := context.WithTimeout(context.WithoutCancel(ctx), snapshotTime)
+	defer saved()
+	if saveErr := s.engine.SaveSnapshot(save, true); saveErr != nil {
+		s.logger.WarnContext(ctx, "snapshot not saved", slog.Any("err", saveErr))
+	}
+	return errors.Join(err, broken)
+}
+
+// discover catches up with the log, takes hold of it, and attempts what is due until
+// ctx ends, which is no error.
+func (s *service) discover(ctx context.Context, hangups <-chan os.Signal) error {
+	err := s.engine.CatchUp(ctx)
+	if err == nil {
+		err = s.activate(ctx)
+	}
+	if err == nil {
+		err = s.discovery.Start(ctx, os.Getpid())
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
+		return err
+	}
+	var following sync.WaitGroup
+	following.Go(func() { s.followConfig(ctx, hangups) })
+	err = s.discovery.Run(ctx)
+	following.Wait()
+	return err
+}
+
+// activate records the rule set in force, unless the log has it as the last one.
+func (s *service) activate(ctx context.Context) error {
+	set := s.engine.Rules()
+	active, err := lastActivation(ctx, s.log)
+	if err != nil || active.Hash == set.Hash() {
+		return err
+	}
+	d := events.RulesActivated{Set: set.Name(), Hash: set.Hash(), Text: set.Text()}
+	_, err = s.log.Append(ctx, []events.Event{{
+		ID: uuid.Must(uuid.NewV7()).String(), Source: s.source, Type: d.EventType(), Time: s.now().UTC(), DataVersion: 1, Data: d,
+	}})
+	return err
+}
+
+// followConfig reads the config anew when a file of it changes, or at SIGHUP, until
+// ctx ends. A config that cannot be used leaves the last one in force.
+func (s *service) followConfig(ctx context.Context, hangups <-chan os.Signal) {
+	watcher := config.Watch(ctx, s.discovery.Watched(), reloadDebounce)
+	for {
+		select {
+		case <-ctx.Done():
+			<-watcher.Done()
+			return
+		case <-hangups:
+		case <-watcher.Changes():
+		}
+		if _, _, _, err := s.discovery.Reload(ctx, ""); err != nil && ctx.Err() == nil {
+			s.logger.ErrorContext(ctx, "the config is not taken, the last one stays in force", slog.Any("err", err))
+		}
+		watcher.SetPaths(s.discovery.Watched())
+	}
+}
+
+// startRules returns the rule set to start with: the one asked for, else the one the
+// log was judged by last.
+func startRules(ctx context.Context, asked string, log events.Log) (*rules.Set, error) {
+	if asked != "" {
+		return namedRules(asked)
+	}
+	return activeRules(ctx, log)
+}
+
+// instanceName names the service in its events. It follows from the key of the data
+// folder, so the log knows its own servers after a restart, and a log that is
+// restored without the key begins anew.
+func instanceName(key []byte) string {
+	name := base32.StdEncoding.EncodeToString(sqlite.DeriveKey(key, "instance")[:5])
+	return "mcpledger-" + strings.ToLower(name)
+}
