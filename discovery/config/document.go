@@ -15,11 +15,10 @@ const maxDepth = 100
 
 // document is one config file, parsed.
 type document struct {
-	path     string // absolute
-	src      []byte
-	entries  []member
-	inputs   map[string]question // by id
-	warnings []events.ConfigProblem
+	path    string // absolute
+	src     []byte
+	entries []member
+	inputs  map[string]question // by id
 }
 
 // member is one name and value of an object.

@@ -86,7 +86,7 @@ func tooDeep(b []byte) int {
 // commentLen returns the length, without its last byte, of the comment at the start
 // of b; 0 if there is none.
 func commentLen(b []byte) int {
-	end := -1
+	var end int
 	switch {
 	case bytes.HasPrefix(b, []byte("//")):
 		end = bytes.IndexByte(b, '\n')

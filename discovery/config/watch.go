@@ -136,7 +136,7 @@ func (l *watchLoop) run(ctx context.Context) {
 			return
 		case <-noticed:
 			wait()
-		case <-failed: // notices were lost
+		case <-failed: //nolint:errcheck // whichever notices were lost, look
 			wait()
 		case <-poll.C:
 			wait()
