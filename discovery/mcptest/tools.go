@@ -7,12 +7,13 @@ import (
 	"strings"
 )
 
-// The standing tools, which every fake has.
+// The standing tools, which every fake has. The tools beside them are called
+// tool-0001 and so on, and return their name.
 //
 //	echo      returns its arguments as text and as structuredContent
 //	fail      returns a result with isError and the text "no such city"
 //	refuse    is answered with the JSON-RPC error -32042 "refused", data {"n":9007199254740993}
-//	wait      is never answered
+//	wait      reports progress 0, and is never answered
 //	steps     reports progress 1 to 3 of 3, then returns
 //	environ   returns the names and values of the server's environment, and its arguments
 //	exit      ends the server with code 7, unanswered
@@ -41,7 +42,7 @@ func allTools(extra int) []json.RawMessage {
 		panic(err)
 	}
 	for i := range extra {
-		tools = append(tools, json.RawMessage(fmt.Sprintf(`{"name":"tool-%04d","inputSchema":{"type":"object"}}`, i+1)))
+		tools = append(tools, json.RawMessage(fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object"}}`, extraName(i+1))))
 	}
 	return tools
 }
@@ -160,11 +161,11 @@ func (m *mind) call(req message, reply *message) bool {
 	case "refuse":
 		reply.Error = &rpcError{Code: -32042, Message: "refused", Data: json.RawMessage(`{"n":9007199254740993}`)}
 	case "wait":
+		m.progress(params.Meta.ProgressToken, 0)
 		return false
 	case "steps":
 		for i := range 3 {
-			m.send(message{JSONRPC: "2.0", Method: "notifications/progress", Params: json.RawMessage(fmt.Sprintf(
-				`{"progressToken":%s,"progress":%d,"total":3,"message":"step %d"}`, orNull(params.Meta.ProgressToken), i+1, i+1))})
+			m.progress(params.Meta.ProgressToken, i+1)
 		}
 		reply.Result = text("done")
 	case "environ":
@@ -187,9 +188,30 @@ func (m *mind) call(req message, reply *message) bool {
 		})
 		reply.Result = text(string(marshal(said)))
 	default:
-		reply.Error = &rpcError{Code: -32602, Message: "Unknown tool: " + params.Name}
+		if !m.extra(params.Name) {
+			reply.Error = &rpcError{Code: -32602, Message: "Unknown tool: " + params.Name}
+			break
+		}
+		reply.Result = text(params.Name)
 	}
 	return true
+}
+
+// extra reports whether there is such a tool beside the standing ones.
+func (m *mind) extra(name string) bool {
+	var n int
+	_, err := fmt.Sscanf(name, "tool-%d", &n)
+	return err == nil && n >= 1 && n <= m.tools && name == extraName(n)
+}
+
+func extraName(n int) string { return fmt.Sprintf("tool-%04d", n) }
+
+func (m *mind) progress(token json.RawMessage, step int) {
+	if token == nil {
+		return
+	}
+	m.send(message{JSONRPC: "2.0", Method: "notifications/progress", Params: json.RawMessage(fmt.Sprintf(
+		`{"progressToken":%s,"progress":%d,"total":3,"message":"step %d"}`, token, step, step))})
 }
 
 func text(s string) json.RawMessage {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 )
 
 func isEventStream(h http.Header) bool { return mediaType(h) == "text/event-stream" }
@@ -59,9 +60,10 @@ func (x *exchange) received(part []byte, err error) {
 }
 
 // eventBody is a body of server-sent events, recorded, and bounded event by event,
-// for a stream may last. It hands on whole lines. A stream that answers one request
-// ends for the reader with the first reply: the client library leaks a goroutine
-// over what follows.
+// for a stream may last. It hands on whole events. A stream that answers one request
+// ends for the reader with the reply to it, for the client library leaks a goroutine
+// over what follows; replies to other requests are left out, for the library takes
+// any.
 type eventBody struct {
 	replyBody
 	oneReply bool
@@ -70,7 +72,8 @@ type eventBody struct {
 
 	chunk  []byte // to read into
 	buf    []byte // read, not handed on yet
-	ready  int    // bytes of buf that are whole lines
+	ready  int    // bytes of buf that are events to hand on
+	seen   int    // bytes of buf that are whole lines; at least ready
 	name   []byte // of the event that is coming in
 	data   []byte
 	size   int64 // of that event
@@ -81,6 +84,7 @@ func newEventBody(body io.ReadCloser, x *exchange, cancel context.CancelFunc, li
 	return &eventBody{
 		replyBody: replyBody{body: body, x: x, cancel: cancel},
 		oneReply:  oneReply, limit: limit, onEvent: onEvent,
+		chunk: make([]byte, 16<<10),
 	}
 }
 
@@ -94,10 +98,11 @@ func (b *eventBody) Read(p []byte) (int, error) {
 	n := copy(p, b.buf[:b.ready])
 	b.buf = b.buf[n:]
 	b.ready -= n
+	b.seen -= n
 	return n, nil
 }
 
-// fill reads on until a line is whole or the stream ends.
+// fill reads on, by one chunk.
 func (b *eventBody) fill() {
 	n, err := b.body.Read(b.chunk)
 	b.x.received(b.chunk[:n], err)
@@ -109,19 +114,19 @@ func (b *eventBody) fill() {
 		if i < 0 {
 			break
 		}
-		line := b.buf[b.ready : from+i]
-		b.ready = from + i + 1
-		from = b.ready
+		line := b.buf[b.seen : from+i]
+		b.seen = from + i + 1
 		if ending := b.line(bytes.TrimRight(line, "\r")); ending != nil {
 			b.end(ending)
 			return
 		}
+		from = b.seen
 	}
 	switch {
 	case err != nil:
 		if errors.Is(err, io.EOF) {
 			// The reader takes an event that lacks its end.
-			b.ready = len(b.buf)
+			b.seen = len(b.buf)
 			b.ending = b.event()
 		}
 		if b.ending == nil {
@@ -157,35 +162,47 @@ func (b *eventBody) line(line []byte) error {
 	return nil
 }
 
-// event looks at an event that is complete.
+// event looks at an event that is complete, and hands it on or leaves it out.
 func (b *eventBody) event() error {
-	defer func() {
-		b.name, b.data, b.size = b.name[:0], b.data[:0], int64(len(b.buf)-b.ready)
-		if cap(b.data) > 1<<20 {
-			b.data = nil
-		}
-	}()
+	handOn, ending := b.judge()
+	if handOn {
+		b.ready = b.seen
+	} else {
+		b.buf = slices.Delete(b.buf, b.ready, b.seen)
+		b.seen = b.ready
+	}
+	b.name, b.data, b.size = b.name[:0], b.data[:0], int64(len(b.buf)-b.seen)
+	if cap(b.data) > 1<<20 {
+		b.data = nil
+	}
+	return ending
+}
+
+// judge says whether the event is for the reader, and whether the stream ends with it.
+func (b *eventBody) judge() (handOn bool, ending error) {
 	if len(b.data) == 0 {
-		return nil
+		return true, nil
 	}
 	if b.onEvent != nil {
 		if err := b.onEvent(string(b.name), string(b.data)); err != nil {
-			return err
+			return true, err
 		}
 	}
 	if !b.oneReply {
-		return nil
+		return true, nil
 	}
 	var message struct {
 		ID     json.RawMessage `json:"id"`
 		Method json.RawMessage `json:"method"`
 	}
-	if json.Unmarshal(b.data, &message) != nil {
+	switch {
+	case json.Unmarshal(b.data, &message) != nil:
 		b.x.update(func() { b.x.garbage = true })
-		return nil
+		return true, nil
+	case message.Method != nil || message.ID == nil:
+		return true, nil
+	case b.x.isForeign(message.ID):
+		return false, nil
 	}
-	if message.Method == nil && message.ID != nil {
-		return io.EOF
-	}
-	return nil
+	return true, io.EOF
 }

@@ -66,6 +66,7 @@ func (s *Session) CallTool(ctx context.Context, name string, arguments json.RawM
 		return nil, s.complete(f, events.PhaseCallTool, began, s.target.Now())
 	}
 	if f := s.target.toolError(result); f != nil {
+		f.Evidence.Dispatched = true
 		return result, s.complete(f, events.PhaseCallTool, began, s.target.Now())
 	}
 	return result, nil
@@ -131,16 +132,18 @@ func (s *Session) cancelRequest(id mcp.RequestId) {
 // cancelGrace is how long the word that a call is cancelled may take to send.
 const cancelGrace = 2 * time.Second
 
-// toolError returns the failure that a result with isError is, or one that is no
-// object; nil for any other.
+// toolError returns the failure that a result with isError is, or one that is not what
+// the protocol says: no object, or content that is no array of objects. It is nil for
+// any other.
 func (t Target) toolError(result json.RawMessage) *Failure {
-	var flag struct {
-		IsError bool `json:"isError"`
+	var shape struct {
+		IsError bool       `json:"isError"`
+		Content []struct{} `json:"content"`
 	}
-	if result[0] != '{' || json.Unmarshal(result, &flag) != nil {
-		return malformed("the result of the call is no object")
+	if result[0] != '{' || json.Unmarshal(result, &shape) != nil {
+		return malformed("the result of the call is no object with an array of content")
 	}
-	if !flag.IsError {
+	if !shape.IsError {
 		return nil
 	}
 	var said struct {
@@ -162,6 +165,6 @@ func (t Target) toolError(result json.RawMessage) *Failure {
 	}
 	return &Failure{
 		cause:    errors.New("tool error"),
-		Evidence: events.Evidence{ErrorKind: events.KindToolError, Error: t.Redactor.Text(text, events.MaxErrorBytes), Dispatched: true},
+		Evidence: events.Evidence{ErrorKind: events.KindToolError, Error: t.Redactor.Text(text, events.MaxErrorBytes)},
 	}
 }

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,17 +16,16 @@ import (
 type capture struct {
 	mu    sync.Mutex
 	now   func() time.Time
-	mask  io.WriteCloser // into kept
-	kept  headTail
+	kept  masked
 	total int64     // bytes as they came
 	last  time.Time // of the last write
 }
 
 func newCapture(t Target) *capture {
 	// Making text plain shortens it, so more is kept than will be shown.
-	c := &capture{now: t.Now, kept: headTail{headMax: events.MaxStderrTailBytes, tailMax: 2 * events.MaxStderrTailBytes}}
-	c.mask = t.Redactor.Stream(&c.kept)
-	return c
+	return &capture{now: t.Now, kept: newMasked(t.Redactor, headTail{
+		headMax: events.MaxStderrTailBytes, tailMax: 2 * events.MaxStderrTailBytes,
+	})}
 }
 
 // Write keeps p. It never fails, so that the pipe is always drained.
@@ -34,7 +34,7 @@ func (c *capture) Write(p []byte) (int, error) {
 	defer c.mu.Unlock()
 	c.total += int64(len(p))
 	c.last = c.now()
-	_, _ = c.mask.Write(p)
+	c.kept.write(p)
 	return len(p), nil
 }
 
@@ -42,7 +42,7 @@ func (c *capture) Write(p []byte) (int, error) {
 func (c *capture) finish() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_ = c.mask.Close()
+	c.kept.release()
 }
 
 // describe puts what was captured into ev; at is the moment of the failure.
@@ -61,13 +61,54 @@ func (c *capture) describe(ev *events.Evidence, at time.Time) {
 // texts returns head and tail as evidence has them: the head is empty when the
 // tail is all there was, and a tail with something missing begins with "…".
 func (c *capture) texts() (head, tail string) {
-	if whole, ok := c.kept.whole(); ok {
-		if tail = plain(whole); len(tail) <= events.MaxStderrTailBytes {
+	kept := c.kept.show()
+	if whole, ok := kept.whole(); ok {
+		if tail = c.kept.text(whole); len(tail) <= events.MaxStderrTailBytes {
 			return "", tail
 		}
 	}
-	return config.Cut(plain(c.kept.head), events.MaxStderrHeadBytes),
-		cutFront(plain(c.kept.tail), events.MaxStderrTailBytes)
+	return config.Cut(c.kept.text(kept.head), events.MaxStderrHeadBytes),
+		cutFront(c.kept.text(kept.tail), events.MaxStderrTailBytes)
+}
+
+// masked is a headTail of text whose secrets are masked on the way in.
+type masked struct {
+	redactor *config.Redactor
+	stream   io.WriteCloser // into kept
+	kept     *headTail
+	line     bool // the last byte ended a line
+}
+
+func newMasked(r *config.Redactor, bounds headTail) masked {
+	return masked{redactor: r, stream: r.Stream(&bounds), kept: &bounds}
+}
+
+func (m *masked) write(p []byte) {
+	if len(p) > 0 {
+		m.line = p[len(p)-1] == '\n'
+	}
+	_, _ = m.stream.Write(p)
+}
+
+// show returns what is kept so far. The stream holds back what may be the beginning
+// of a secret: that is let go at the end of a line, where a token ends, too.
+func (m *masked) show() *headTail {
+	if m.line {
+		m.release()
+	}
+	return m.kept
+}
+
+// text makes a part of what is kept fit to show. It masks again what may have become
+// a secret only when the control codes in its midst were removed.
+func (m *masked) text(part []byte) string {
+	return m.redactor.String(config.Sanitize(strings.TrimRight(string(part), "\r\n")))
+}
+
+// release lets go of what the stream holds back.
+func (m *masked) release() {
+	_ = m.stream.Close()
+	m.stream = m.redactor.Stream(m.kept)
 }
 
 // headTail keeps the first headMax and the last tailMax bytes of what is written.
@@ -101,38 +142,29 @@ func (h *headTail) whole() ([]byte, bool) {
 type junk struct {
 	mu    sync.Mutex
 	count int64
-	mask  io.WriteCloser // into kept
-	kept  headTail
+	kept  masked
 }
 
 func newJunk(t Target) *junk {
-	j := &junk{kept: headTail{headMax: 4 * events.MaxJunkBytes}}
-	j.mask = t.Redactor.Stream(&j.kept)
-	return j
+	return &junk{kept: newMasked(t.Redactor, headTail{headMax: 4 * events.MaxJunkBytes})}
 }
 
+// add takes one line, with its newline.
 func (j *junk) add(line []byte) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.count++
-	if len(j.kept.head) < j.kept.headMax {
-		_, _ = j.mask.Write(line)
+	if len(j.kept.kept.head) < 4*events.MaxJunkBytes {
+		j.kept.write(line)
 	}
 }
 
-// seen returns the lines so far, nil if there were none. What the mask holds back
-// shows once more has come.
+// seen returns the lines so far, nil if there were none.
 func (j *junk) seen() *events.Junk {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.count == 0 {
 		return nil
 	}
-	return &events.Junk{Count: j.count, Excerpt: config.Cut(plain(j.kept.head), events.MaxJunkBytes)}
-}
-
-func (j *junk) finish() {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	_ = j.mask.Close()
+	return &events.Junk{Count: j.count, Excerpt: config.Cut(j.kept.text(j.kept.show().head), events.MaxJunkBytes)}
 }

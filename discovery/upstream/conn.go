@@ -2,7 +2,9 @@ package upstream
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +23,9 @@ type conn interface {
 	// describe adds to the evidence of any failure, at the time at, what the
 	// connection knows.
 	describe(ev *events.Evidence, at time.Time)
+	// headers returns what of a request is to be repeated in HTTP headers. tool is the
+	// definition of the tool that is called, if it is known.
+	headers(method string, params, tool json.RawMessage) http.Header
 	// setVersion tells which revision of the protocol is spoken.
 	setVersion(version string)
 	close(ctx context.Context) error
@@ -85,5 +90,5 @@ func answerServer(_ context.Context, req transport.JSONRPCRequest) (*transport.J
 	if req.Method == string(mcp.MethodPing) {
 		return transport.NewJSONRPCResultResponse(req.ID, []byte(`{}`)), nil
 	}
-	return transport.NewJSONRPCErrorResponse(req.ID, mcp.METHOD_NOT_FOUND, req.Method+" is not offered by this client", nil), nil
+	return transport.NewJSONRPCErrorResponse(req.ID, mcp.METHOD_NOT_FOUND, req.Method+" is refused: mcpledger, which stands between this server and its clients, passes on no sampling, elicitation or roots", nil), nil
 }

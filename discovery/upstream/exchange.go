@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -22,6 +23,8 @@ import (
 // exchange is what was seen on the wire of one HTTP request, recorded while the
 // client library makes of it what it likes. It is safe for concurrent use.
 type exchange struct {
+	id json.RawMessage // of the JSON-RPC request; nil if it awaits no reply
+
 	mu          sync.Mutex
 	claimed     bool
 	connected   bool // a connection was there to write to
@@ -62,6 +65,12 @@ func (x *exchange) claim() bool {
 	return first
 }
 
+// isForeign reports whether a reply with that id answers another request. A reply
+// without an id answers a request that the server could not read.
+func (x *exchange) isForeign(id json.RawMessage) bool {
+	return x.id != nil && !bytes.Equal(id, x.id) && !bytes.Equal(id, []byte("null"))
+}
+
 func (x *exchange) update(change func()) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -73,6 +82,13 @@ func (x *exchange) refused() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.status != 0 && x.status != http.StatusOK && x.status != http.StatusAccepted
+}
+
+// reached reports whether anything may have been sent.
+func (x *exchange) reached() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.connected
 }
 
 // timeout says what the exchange was waiting for.
@@ -89,30 +105,25 @@ func (x *exchange) timeout() events.ErrorKind {
 	}
 }
 
-// kindOf tells by types and numbers what err is. A failure nobody can name is that
-// of an answer which is not what the protocol says, if there was an answer.
+// kindOf tells by types and numbers what err is. Where there was an answer, what
+// counts is how its body ended, and then what was in it.
 func (x *exchange) kindOf(err error) events.ErrorKind {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.bodyErr != nil && !errors.Is(x.bodyErr, io.EOF) {
-		err = x.bodyErr
-	}
-	if kind := networkKind(err); kind != "" {
-		return kind
-	}
+	ended := errors.Is(x.bodyErr, io.EOF)
 	switch {
 	case x.status == 0:
-		return ""
-	case x.garbage:
+		return networkKind(err)
+	case x.bodyErr != nil && !ended && networkKind(x.bodyErr) != "":
+		return networkKind(x.bodyErr)
+	case !ended || x.garbage || !isReply(x.header):
 		return events.KindMalformed
-	case x.bodyBytes == 0 && x.bodyErr != nil, x.isStream() && x.bodyErr != nil:
+	case x.bodyBytes == 0 || isEventStream(x.header):
 		return events.KindEOF
 	default:
 		return events.KindMalformed
 	}
 }
-
-func (x *exchange) isStream() bool { return isEventStream(x.header) }
 
 // networkKind is the kind of an error of the network, empty for any other.
 func networkKind(err error) events.ErrorKind {

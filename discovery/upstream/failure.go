@@ -26,8 +26,11 @@ type Failure struct {
 	cause error
 }
 
-// Error says in which phase what failed.
+// Error says in which phase, if one is known, what failed.
 func (f *Failure) Error() string {
+	if f.Evidence.Phase == "" {
+		return f.Evidence.Error
+	}
 	return fmt.Sprintf("%s: %s", f.Evidence.Phase, f.Evidence.Error)
 }
 

@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -133,12 +134,15 @@ func (s *Session) withMeta(params map[string]json.RawMessage) map[string]json.Ra
 }
 
 // refusesEra reports whether a failure is a server's way to say that it does not
-// begin like this: a JSON-RPC error that names the method, the parameters or the
-// version, or over HTTP a status of the same meaning. A server that dies, stays
+// begin like this: versions of the other era, a JSON-RPC error that names the method,
+// the parameters or the version, or over HTTP a status of the same meaning. A server that dies, stays
 // silent or asks for credentials says nothing of the kind.
 func refusesEra(f *Failure) bool {
 	if f.Evidence.Phase != events.PhaseHandshake {
 		return false
+	}
+	if errors.Is(f, errUnsupported) {
+		return true
 	}
 	if f.RPC != nil {
 		switch f.RPC.Code {
@@ -155,8 +159,11 @@ func refusesEra(f *Failure) bool {
 	return false
 }
 
+// errUnsupported is the cause of a failure for want of a common protocol version.
+var errUnsupported = errors.New("unsupported protocol version")
+
 func unsupported(version string) *Failure {
-	err := fmt.Errorf("unsupported protocol version %s", version)
+	err := fmt.Errorf("%w %s", errUnsupported, version)
 	return &Failure{cause: err, Evidence: events.Evidence{Error: err.Error()}}
 }
 

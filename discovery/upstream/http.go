@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/mark3labs/mcp-go/client/transport"
@@ -23,16 +24,10 @@ const streamGrace = 50 * time.Millisecond
 // limit what we send.
 const foreverLong = 365 * 24 * time.Hour
 
-// httpClient is what streamable HTTP and SSE clients of the library have in common.
-type httpClient interface {
-	transport.HTTPConnection
-}
-
 // httpConn is a connection over streamable HTTP, or over SSE.
 type httpConn struct {
 	target  Target
-	kind    events.Transport
-	client  httpClient
+	client  transport.HTTPConnection
 	plain   *http.Client
 	rec     *recorder
 	hooks   hooks
@@ -114,7 +109,7 @@ func newHTTPConn(t Target, h hooks) (*httpConn, *Failure) {
 	if err != nil {
 		return nil, t.connectFailure(err)
 	}
-	c := &httpConn{target: t, kind: t.Transport, plain: plain, rec: rec, hooks: h}
+	c := &httpConn{target: t, plain: plain, rec: rec, hooks: h}
 	c.life, c.end = context.WithCancelCause(context.Background())
 	return c, nil
 }
@@ -154,6 +149,7 @@ func (c *httpConn) streamLost(x *exchange, err error) {
 func (c *httpConn) request(ctx context.Context, phase events.Phase, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, *Failure) {
 	ctx, x, release := c.watch(ctx)
 	defer release()
+	x.id = encoded(req.ID)
 	reply, err := c.client.SendRequest(ctx, req)
 	var f *Failure
 	switch {
@@ -188,7 +184,7 @@ func (c *httpConn) notify(ctx context.Context, phase events.Phase, n mcp.JSONRPC
 
 // watch returns ctx with an exchange to record in, ended by the connection's end.
 func (c *httpConn) watch(ctx context.Context) (context.Context, *exchange, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := context.WithCancelCause(undated{ctx})
 	stop := context.AfterFunc(c.life, func() { cancel(context.Cause(c.life)) })
 	ctx, x := withExchange(ctx)
 	return ctx, x, func() {
@@ -197,20 +193,31 @@ func (c *httpConn) watch(ctx context.Context) (context.Context, *exchange, func(
 	}
 }
 
+// undated hides a context's deadline. The library's SSE client would watch it by
+// itself, be a little early, and lose the cause.
+type undated struct{ context.Context }
+
+// Deadline returns none.
+func (undated) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
+
 // fail turns the error of a request that got no answer, or one that the library
 // could not read, into a failure.
 func (c *httpConn) fail(ctx context.Context, x *exchange, err error) *Failure {
+	if ctx.Err() == nil && c.life.Err() != nil {
+		ctx = c.life // which ends ctx in a moment
+	}
 	if ctx.Err() != nil {
 		return contextFailure(ctx, x.timeout())
 	}
+	var sending *url.Error
 	switch {
 	case errors.Is(err, transport.ErrSessionTerminated):
 		// The library sends nothing more on a session that another request lost.
 		return &Failure{cause: err, Evidence: events.Evidence{
 			ErrorKind: events.KindHTTPStatus, HTTPStatus: http.StatusNotFound, Error: "session lost before",
 		}}
-	case errors.Is(err, errForeign):
-		err = errForeign // without the address, which is the server's word
+	case errors.As(err, &sending):
+		err = sending.Err // without the address, which may hold credentials
 	}
 	return &Failure{cause: err, Evidence: events.Evidence{
 		ErrorKind: x.kindOf(err), Error: c.target.errorText(err),
@@ -220,29 +227,30 @@ func (c *httpConn) fail(ctx context.Context, x *exchange, err error) *Failure {
 // complete adds what the exchange saw, and ends a session the server has forgotten.
 func (c *httpConn) complete(f *Failure, x *exchange, phase events.Phase) {
 	x.describe(c.target, &f.Evidence)
-	x.mu.Lock()
-	connected := x.connected
-	x.mu.Unlock()
-	switch {
+	switch reached := x.reached(); {
 	case phase == events.PhaseCallTool:
-		f.Evidence.Dispatched = connected
-	case !connected && phase == events.PhaseHandshake:
+		f.Evidence.Dispatched = reached
+	case !reached && phase == events.PhaseHandshake:
 		f.Evidence.Phase = events.PhaseConnect
 	}
 	if x.sessionGone() {
-		c.hooks.lost(f)
+		end := *f
+		end.Evidence.Dispatched = false // of later calls
+		c.hooks.lost(&end)
 	}
 }
 
-func (c *httpConn) describe(ev *events.Evidence, _ time.Time) { ev.Transport = c.kind }
+func (c *httpConn) describe(ev *events.Evidence, _ time.Time) {
+	ev.Transport = c.target.Transport
+}
 
 func (c *httpConn) setVersion(version string) {
 	c.version = version
 	c.client.SetProtocolVersion(version)
 }
 
-// headers returns the headers that 2026-07-28 wants to repeat parts of a request.
-// tool is the definition of the tool that is called, if it is known.
+// headers returns those that 2026-07-28 wants: the method, the tool's name, and the
+// parameters that the tool's definition marks.
 func (c *httpConn) headers(method string, params, tool json.RawMessage) http.Header {
 	header := http.Header{}
 	for name, value := range mcp.StandardHeaders(c.version, mcp.MCPMethod(method), params) {

@@ -34,7 +34,7 @@ type lineReader struct {
 }
 
 func newLineReader(src io.Reader, limit int64, stray *junk, lastID *atomic.Int64, oversized func()) *lineReader {
-	return &lineReader{src: bufio.NewReaderSize(src, 64<<10), limit: limit, junk: stray, lastID: lastID, oversized: oversized}
+	return &lineReader{src: bufio.NewReaderSize(src, 16<<10), limit: limit, junk: stray, lastID: lastID, oversized: oversized}
 }
 
 // Read returns io.EOF at the end, whatever ended it: a broken pipe and a closed one

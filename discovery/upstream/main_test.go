@@ -22,7 +22,17 @@ import (
 	"mcpledger/events"
 )
 
-func TestMain(m *testing.M) { mcptest.Main(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(envPeer) != "" {
+		servePeer()
+		return
+	}
+	if file := os.Getenv(envParent); file != "" {
+		holdSession(file)
+		return
+	}
+	mcptest.Main(m)
+}
 
 // secret is masked as «API_KEY» in all evidence.
 const secret = "zq8-plover-4417-xyzzy"
@@ -117,15 +127,31 @@ func checkLeaks(t *testing.T) {
 	before := descriptors(t)
 	t.Cleanup(func() {
 		var left []string
-		for range 100 {
-			left = leaks(t, before)
-			if len(left) == 0 {
-				return
-			}
-			time.Sleep(50 * time.Millisecond)
+		if !within(5*time.Second, func() bool { left = leaks(t, before); return len(left) == 0 }) {
+			t.Errorf("left behind:\n%s", strings.Join(left, "\n"))
 		}
-		t.Errorf("left behind:\n%s", strings.Join(left, "\n"))
 	})
+}
+
+// eventually waits until what is awaited holds.
+func eventually(t *testing.T, awaited string, holds func() bool) {
+	t.Helper()
+	if !within(10*time.Second, holds) {
+		t.Fatalf("not within 10 s: %s", awaited)
+	}
+}
+
+// within asks again and again, at most for limit.
+func within(limit time.Duration, holds func() bool) bool {
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for range limit / (20 * time.Millisecond) {
+		if holds() {
+			return true
+		}
+		<-ticker.C
+	}
+	return holds()
 }
 
 func leaks(t *testing.T, descriptorsBefore int) []string {
@@ -140,7 +166,7 @@ func leaks(t *testing.T, descriptorsBefore int) []string {
 	buf := make([]byte, 1<<20)
 	for stack := range bytes.SplitSeq(buf[:runtime.Stack(buf, true)], []byte("\n\n")) {
 		ours := bytes.Contains(stack, []byte("mcpledger/discovery/upstream.")) || bytes.Contains(stack, []byte("mcp-go/client"))
-		if ours && !bytes.Contains(stack, []byte("locked to thread")) {
+		if ours && !bytes.Contains(stack, []byte("upstream.runOnOneThread")) {
 			left = append(left, string(stack))
 		}
 	}
@@ -182,13 +208,9 @@ func awaitDeath(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 100 {
-		if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || isZombie(pid) {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	t.Errorf("process %d lives on", pid)
+	eventually(t, fmt.Sprintf("process %d ends", pid), func() bool {
+		return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || isZombie(pid)
+	})
 }
 
 // isZombie reports whether a process has ended and is merely not reaped; an orphan

@@ -32,6 +32,8 @@ func (s *Session) notified(n mcp.JSONRPCNotification) {
 		p.Total, _ = fields["total"].(float64)
 		p.Message, _ = fields["message"].(string)
 		s.progress.deliver(int64(token), p)
+	default:
+		s.passOn(n)
 	}
 }
 
@@ -50,17 +52,24 @@ func (s *Session) announce() {
 // subscribe asks a server of 2026-07-28 for its notices, if it says that it gives
 // any. The request lasts as long as the session.
 func (s *Session) subscribe() {
-	var capabilities struct {
-		Tools struct {
-			ListChanged bool `json:"listChanged"`
-		} `json:"tools"`
+	type list struct {
+		ListChanged bool `json:"listChanged"`
 	}
-	if json.Unmarshal(s.info.Capabilities, &capabilities) != nil || !capabilities.Tools.ListChanged {
+	var capabilities struct{ Tools, Resources, Prompts list }
+	if json.Unmarshal(s.info.Capabilities, &capabilities) != nil {
+		return
+	}
+	wanted := mcp.SubscriptionFilter{
+		ToolsListChanged:     capabilities.Tools.ListChanged,
+		ResourcesListChanged: capabilities.Resources.ListChanged,
+		PromptsListChanged:   capabilities.Prompts.ListChanged,
+	}
+	if wanted.IsEmpty() {
 		return
 	}
 	// A server that ends it is not asked again: notices are a help, not a need.
 	_, _ = s.request(s.alive, "", string(mcp.MethodSubscriptionsListen), map[string]json.RawMessage{
-		"notifications": encoded(mcp.SubscriptionFilter{ToolsListChanged: true}),
+		"notifications": encoded(wanted),
 	}, nil)
 }
 

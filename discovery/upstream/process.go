@@ -32,6 +32,7 @@ const (
 	fateExit      fate = "exit"      // it ended by itself
 	fateMute      fate = "mute"      // it closed stdout and went on
 	fateOversized fate = "oversized" // it wrote a line over the limit
+	fateDeaf      fate = "deaf"      // it read no more of stdin
 	fateClosed    fate = "closed"    // we ended it
 )
 
@@ -44,6 +45,8 @@ type process struct {
 	stderr *capture
 	junk   *junk
 	now    func() time.Time
+
+	started time.Time
 
 	fateMu sync.Mutex
 	fate   fate // empty while it runs
@@ -78,13 +81,14 @@ func startProcess(t Target, lastID *atomic.Int64, active func()) (*process, erro
 		}
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], theirs[2]
+	started := t.Now()
 	if err := spawn(cmd); err != nil {
 		closeAll(ours[:])
 		return nil, err
 	}
 
 	p := &process{
-		cmd: cmd, stdin: ours[0], stderr: newCapture(t), junk: newJunk(t), now: t.Now,
+		cmd: cmd, stdin: ours[0], stderr: newCapture(t), junk: newJunk(t), now: t.Now, started: started,
 		ended: make(chan struct{}),
 	}
 	stdoutDone, stderrDone := make(chan struct{}), make(chan struct{})
@@ -126,7 +130,6 @@ func (p *process) watch(stdoutDone, stderrDone <-chan struct{}, outputs []*os.Fi
 	<-stderrDone
 	_ = p.stdin.Close()
 	p.stderr.finish()
-	p.junk.finish()
 	close(p.ended)
 }
 
@@ -221,7 +224,10 @@ func (p *process) describe(ev *events.Evidence) {
 	case fateOversized:
 		ev.ErrorKind = events.KindOversized
 		ev.Error = errOversized.Error()
-	case fateMute:
+	case fateDeaf:
+		ev.ErrorKind = events.KindEOF
+		ev.Error = "stopped reading stdin"
+	case fateMute, "": // without a fate it is about to be ended for this
 		ev.ErrorKind = events.KindEOF
 		ev.Error = "closed stdout and went on running"
 	case fateExit:
@@ -251,55 +257,4 @@ func signalName(sig syscall.Signal) string {
 		return name
 	}
 	return strings.ToUpper(sig.String())
-}
-
-// watched reports each read that brought something, and the end.
-type watched struct {
-	file   *os.File
-	active func()
-	ended  chan struct{} // closed at the end; may be nil
-}
-
-func (w *watched) Read(p []byte) (int, error) {
-	n, err := w.file.Read(p)
-	if n > 0 {
-		w.active()
-	}
-	if err != nil && w.ended != nil {
-		close(w.ended)
-		w.ended = nil
-	}
-	return n, err
-}
-
-// drain copies stderr until it ends.
-func drain(src *watched, dst *capture) {
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := src.Read(buf)
-		if n > 0 {
-			_, _ = dst.Write(buf[:n])
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-// waitFor reports whether done closed before the timer fired.
-func waitFor(timer <-chan time.Time, done <-chan struct{}) bool {
-	select {
-	case <-done:
-		return true
-	case <-timer:
-		return false
-	}
-}
-
-func closeAll(files []*os.File) {
-	for _, f := range files {
-		if f != nil {
-			_ = f.Close()
-		}
-	}
 }

@@ -39,6 +39,8 @@ type recorder struct {
 	origin  *url.URL
 	headers map[string]string
 	limit   int64 // of one message
+	// onEvent sees the events of the SSE transport; an error ends the stream. Nil over
+	// streamable HTTP, where a stream of events answers one request.
 	onEvent func(name, data string) error
 
 	mu      sync.Mutex
@@ -83,11 +85,11 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 		// The library would ask again every second, or take the session for lost; a
 		// session that is lost shows in the next call. This status it takes for good.
 		resp.StatusCode = http.StatusMethodNotAllowed
-		readStart(resp, x, cancel)
+		keepStart(resp, x, cancel)
 	case resp.StatusCode != http.StatusOK, !isReply(resp.Header):
-		readStart(resp, x, cancel)
+		keepStart(resp, x, cancel)
 	case isEventStream(resp.Header):
-		resp.Body = newEventBody(resp.Body, x, cancel, r.limit, req.Method == http.MethodPost, r.onEvent)
+		resp.Body = newEventBody(resp.Body, x, cancel, r.limit, own && r.onEvent == nil, r.onEvent)
 	default:
 		resp.Body = &replyBody{body: resp.Body, x: x, cancel: cancel, left: r.limit}
 	}
@@ -140,9 +142,9 @@ func (r *recorder) pauseListening(ctx context.Context) error {
 	}
 }
 
-// readStart reads the beginning of a body that is no reply, and puts it in place of
+// keepStart reads the beginning of a body that is no reply, and puts it in place of
 // the body.
-func readStart(resp *http.Response, x *exchange, cancel context.CancelFunc) {
+func keepStart(resp *http.Response, x *exchange, cancel context.CancelFunc) {
 	timer := time.AfterFunc(errorBodyTime, cancel)
 	start, err := io.ReadAll(io.LimitReader(resp.Body, errorBodyBytes))
 	timer.Stop()

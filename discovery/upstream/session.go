@@ -167,9 +167,7 @@ func (s *Session) request(ctx context.Context, phase events.Phase, method string
 		ID:      mcp.NewRequestId(s.ids.Add(1)),
 		Method:  method,
 		Params:  json.RawMessage(body),
-	}
-	if c, ok := s.conn.(*httpConn); ok {
-		req.Header = c.headers(method, body, tool)
+		Header:  s.conn.headers(method, body, tool),
 	}
 	reply, f := s.conn.request(ctx, phase, req)
 	if f != nil {

@@ -17,15 +17,17 @@ import (
 // the child, and the runtime ends threads when it likes.
 var spawner = sync.OnceValue(func() chan<- func() {
 	jobs := make(chan func())
-	go func() {
-		runtime.LockOSThread()
-		sealDescriptors()
-		for job := range jobs {
-			job()
-		}
-	}()
+	go runOnOneThread(jobs)
 	return jobs
 })
+
+func runOnOneThread(jobs <-chan func()) {
+	runtime.LockOSThread()
+	sealDescriptors()
+	for job := range jobs {
+		job()
+	}
+}
 
 // spawn starts cmd in a process group of its own.
 func spawn(cmd *exec.Cmd) error {

@@ -3,8 +3,10 @@ package upstream
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/mark3labs/mcp-go/client/transport"
@@ -17,6 +19,9 @@ import (
 // is taken for blocked: the server does not read it.
 const stuckGrace = 250 * time.Millisecond
 
+// settleGrace is how long stderr of a process that goes on may lag behind stdout.
+const settleGrace = 50 * time.Millisecond
+
 // endGrace is how long a broken pipe waits for the exit that explains it. It covers
 // a process that closed stdout and goes on.
 const endGrace = stdoutGrace + killGrace
@@ -28,7 +33,7 @@ type stdioConn struct {
 	client  *transport.Stdio
 }
 
-// openStdio starts the process of h's target.
+// openStdio starts the process of t.
 func openStdio(t Target, h hooks) (*stdioConn, *Failure) {
 	p, err := startProcess(t, h.lastID, h.active)
 	if err != nil {
@@ -43,7 +48,9 @@ func openStdio(t Target, h hooks) (*stdioConn, *Failure) {
 	_ = c.client.Start(context.Background())
 	go func() {
 		<-p.ended
-		h.lost(c.endFailure())
+		f := c.endFailure()
+		c.describe(&f.Evidence, t.Now())
+		h.lost(f)
 	}()
 	return c, nil
 }
@@ -52,10 +59,9 @@ func (c *stdioConn) request(ctx context.Context, phase events.Phase, req transpo
 	over := c.unblock(ctx)
 	reply, err := c.client.SendRequest(ctx, req)
 	over()
-	switch {
-	case err != nil:
+	if err != nil {
 		f = c.fail(ctx, phase, err)
-	default:
+	} else {
 		f = c.target.judge(req, reply)
 	}
 	if f != nil {
@@ -64,23 +70,25 @@ func (c *stdioConn) request(ctx context.Context, phase events.Phase, req transpo
 	return reply, f
 }
 
+// notify leaves a broken pipe to the next request: whether a dying process still
+// takes a line that it will not answer is chance.
 func (c *stdioConn) notify(ctx context.Context, phase events.Phase, n mcp.JSONRPCNotification) *Failure {
 	defer c.unblock(ctx)()
-	if err := c.client.SendNotification(ctx, n); err != nil {
+	if err := c.client.SendNotification(ctx, n); err != nil && ctx.Err() != nil {
 		return c.fail(ctx, phase, err)
 	}
 	return nil
 }
 
-// unblock closes stdin if a write to it outlives ctx. It returns what to call when
-// the write is over.
+// unblock ends the process if a write to it outlives ctx: half a message is in the
+// pipe, so nothing else can be sent. It returns what to call when the write is over.
 func (c *stdioConn) unblock(ctx context.Context) (over func()) {
 	returned := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		timer := time.NewTimer(stuckGrace)
 		defer timer.Stop()
 		if !waitFor(timer.C, returned) {
-			_ = c.process.stdin.Close()
+			c.process.kill(fateDeaf)
 		}
 	})
 	return func() {
@@ -127,11 +135,19 @@ func (c *stdioConn) describe(ev *events.Evidence, at time.Time) {
 	if fate != "" && fateAt.Before(at) {
 		at = fateAt
 	}
-	if ev.Phase != events.PhaseCallTool || ev.EndedBy == events.EndedByServer {
-		c.process.describeOutput(ev, at)
+	if ev.Phase == events.PhaseCallTool && ev.EndedBy != events.EndedByServer {
+		return
+	}
+	// What it wrote to stderr before it failed on stdout may come after it.
+	c.process.wait(context.Background(), settleGrace)
+	c.process.describeOutput(ev, at)
+	if ev.StderrBytes == 0 && ev.ExitCode != nil && *ev.ExitCode != 0 {
+		ev.StderrTail = c.target.npmLog(c.process.started)
 	}
 }
 
 func (c *stdioConn) setVersion(string) {}
+
+func (c *stdioConn) headers(string, json.RawMessage, json.RawMessage) http.Header { return nil }
 
 func (c *stdioConn) close(ctx context.Context) error { return c.process.close(ctx) }

@@ -3,6 +3,7 @@ package upstream_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -75,10 +76,10 @@ func TestAProcessThatCannotBeOpenedLeavesEvidence(t *testing.T) {
 		{
 			name: "it stays silent",
 			fake: mcptest.Fake{Fault: mcptest.Silent, Stderr: "open https://example.com/login to go on\n"},
-			set:  func(t *upstream.Target) { t.Budget.Total = 300 * time.Millisecond },
+			set:  func(t *upstream.Target) { t.Budget.Total = 1500 * time.Millisecond },
 			want: events.Evidence{
-				Phase: events.PhaseHandshake, Error: "did not answer the handshake within 300ms", ErrorKind: events.KindTimeoutStart,
-				EndedBy: events.EndedByUs, LimitMS: 300,
+				Phase: events.PhaseHandshake, Error: "did not answer the handshake within 1.5s", ErrorKind: events.KindTimeoutStart,
+				EndedBy: events.EndedByUs, LimitMS: 1500,
 				StderrTail: "open https://example.com/login to go on", StderrBytes: 40, StderrLastMS: ptr(int64(0)),
 			},
 		},
@@ -128,10 +129,10 @@ func TestAProcessThatCannotBeOpenedLeavesEvidence(t *testing.T) {
 		{
 			name: "it answers another request than ours",
 			fake: mcptest.Fake{Fault: mcptest.WrongID, At: "initialize"},
-			set:  func(t *upstream.Target) { t.Budget.Total = 300 * time.Millisecond },
+			set:  func(t *upstream.Target) { t.Budget.Total = 1500 * time.Millisecond },
 			want: events.Evidence{
-				Phase: events.PhaseHandshake, Error: "did not answer the handshake within 300ms", ErrorKind: events.KindTimeoutStart,
-				EndedBy: events.EndedByUs, LimitMS: 300,
+				Phase: events.PhaseHandshake, Error: "did not answer the handshake within 1.5s", ErrorKind: events.KindTimeoutStart,
+				EndedBy: events.EndedByUs, LimitMS: 1500,
 				StdoutJunk: &events.Junk{Count: 1, Excerpt: `{"jsonrpc":"2.0","id":424242,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"fake","version":"1.2.3","title":"A fake"},"instructions":"Ask kindly."}}`},
 			},
 		},
@@ -213,5 +214,35 @@ func TestADyingProcessGivesOneEvidence(t *testing.T) {
 			ExitCode: ptr(1), EndedBy: events.EndedByServer,
 			StderrTail: traceback[:len(traceback)-1], StderrBytes: int64(len(traceback)), StderrLastMS: ptr(int64(0)),
 		})
+	}
+}
+
+func TestOfAFloodOnStderrTheFirstAndTheLastAreKept(t *testing.T) {
+	checkLeaks(t)
+	flood := "started with key " + secret + "\n" + strings.Repeat("noise\n", 15_000) + "gave up with key " + secret + "\n"
+	got := openFails(t, target(mcptest.Fake{Fault: mcptest.Exit, ExitCode: 1, Stderr: flood}))
+	if got.StderrBytes != int64(len(flood)) {
+		t.Errorf("%d bytes, want %d", got.StderrBytes, len(flood))
+	}
+	const head, tail = "started with key «API_KEY»\nnoise\n", "noise\ngave up with key «API_KEY»"
+	if !strings.HasPrefix(got.StderrHead, head) || !strings.HasSuffix(got.StderrHead, "…") || len(got.StderrHead) > events.MaxStderrHeadBytes {
+		t.Errorf("head of %d bytes: %q", len(got.StderrHead), got.StderrHead)
+	}
+	if !strings.HasPrefix(got.StderrTail, "…") || !strings.HasSuffix(got.StderrTail, tail) || len(got.StderrTail) > events.MaxStderrTailBytes {
+		t.Errorf("tail of %d bytes: %q", len(got.StderrTail), got.StderrTail)
+	}
+}
+
+// Wherever the window on stderr begins and ends, no part of a secret shows in it.
+func TestNoCutShowsPartOfASecret(t *testing.T) {
+	checkLeaks(t)
+	for pad := range 12 {
+		flood := strings.Repeat("x", pad) + strings.Repeat(secret+" ", 4000)
+		got := openFails(t, target(mcptest.Fake{Fault: mcptest.Exit, ExitCode: 1, Stderr: flood}))
+		for _, text := range []string{got.StderrHead, got.StderrTail} {
+			if strings.Contains(text, secret[:8]) || strings.Contains(text, secret[len(secret)-8:]) {
+				t.Fatalf("with a pad of %d: %q", pad, text)
+			}
+		}
 	}
 }

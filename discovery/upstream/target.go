@@ -47,6 +47,9 @@ type Target struct {
 	// from a goroutine of its own; calls do not overlap, and notices that come during
 	// one become one more. Nil: the server is not asked to tell.
 	OnToolsChanged func()
+	// OnNotice is called for the other notices that are passed on (see Notice), in
+	// order, where messages are read: it must not block. Nil drops them.
+	OnNotice func(Notice)
 }
 
 // ClientInfo names this client to servers.

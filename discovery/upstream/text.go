@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"bytes"
 	"strings"
 	"unicode/utf8"
 
@@ -16,7 +17,7 @@ const ellipsis = "…"
 // in the part we have and ends beyond it is left out.
 func (t Target) excerptStart(start []byte, total int64, limit int) string {
 	if total <= int64(len(start)) {
-		return t.Redactor.Text(string(start), limit)
+		return t.Redactor.Text(string(bytes.TrimSpace(start)), limit)
 	}
 	var masked strings.Builder
 	// Not closed: what the stream holds back may be the beginning of a secret.
@@ -28,11 +29,6 @@ func (t Target) excerptStart(start []byte, total int64, limit int) string {
 // shows it.
 func (t Target) errorText(err error) string {
 	return t.Redactor.Text(err.Error(), events.MaxErrorBytes)
-}
-
-// plain makes masked output of a process fit to show.
-func plain(b []byte) string {
-	return config.Sanitize(strings.TrimRight(string(b), "\r\n"))
 }
 
 // cutFront keeps the last of s, at most limit bytes together with the ellipsis.

@@ -1,0 +1,74 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"mcpledger/events"
+)
+
+// Capability is something a server may say it offers, besides tools.
+type Capability string
+
+// The capabilities whose requests are passed on.
+const (
+	CapabilityResources   Capability = "resources"
+	CapabilityPrompts     Capability = "prompts"
+	CapabilityCompletions Capability = "completions"
+	CapabilityLogging     Capability = "logging"
+)
+
+// Offers reports whether capabilities, as a server sent them, name c.
+func Offers(capabilities json.RawMessage, c Capability) bool {
+	var named map[Capability]json.RawMessage
+	if json.Unmarshal(capabilities, &named) != nil {
+		return false
+	}
+	_, offered := named[c]
+	return offered
+}
+
+// Ask sends a request that calls no tool, such as resources/read, and returns the
+// result as the server sent it. params is an object, passed on as it is; nil leaves
+// it out. Nothing is sent twice. The error is a *Failure; RPC in it holds a JSON-RPC
+// error.
+func (s *Session) Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	began := s.target.Now()
+	fields := map[string]json.RawMessage{}
+	if len(params) > 0 {
+		if err := json.Unmarshal(params, &fields); err != nil {
+			f := &Failure{cause: err, Evidence: events.Evidence{Error: "params is no object"}}
+			return nil, s.complete(f, "", began, s.target.Now())
+		}
+	}
+	result, f := s.request(ctx, "", method, fields, nil)
+	if f != nil {
+		return nil, s.complete(f, "", began, s.target.Now())
+	}
+	return result, nil
+}
+
+// Notice is a notification from a server that belongs to no request of ours. Params
+// is an object.
+type Notice struct {
+	Method string
+	Params json.RawMessage
+}
+
+// passedOn are the notifications that OnNotice gets.
+var passedOn = []string{
+	"notifications/message",
+	mcp.MethodNotificationResourcesListChanged,
+	mcp.MethodNotificationPromptsListChanged,
+}
+
+// passOn hands a notification to OnNotice, if it is one of those.
+func (s *Session) passOn(n mcp.JSONRPCNotification) {
+	if s.target.OnNotice == nil || !slices.Contains(passedOn, n.Method) {
+		return
+	}
+	s.target.OnNotice(Notice{Method: n.Method, Params: encoded(n.Params)})
+}
