@@ -6,11 +6,20 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"slices"
+	"sync"
 	"unicode/utf8"
 )
 
-// decoders has one entry per known type of event.
-var decoders = map[Type]func(json.RawMessage) (Data, error){}
+// codecs has one entry per known type of event.
+var codecs = map[Type]codec{}
+
+// codec decodes the payloads of one type.
+type codec struct {
+	quickly func(d *decoder, stored []byte) (Data, bool) // false where slowly decides
+	slowly  func(raw json.RawMessage) (Data, error)
+}
 
 func init() {
 	register[ServiceStarted]()
@@ -44,12 +53,18 @@ func init() {
 
 func register[D Data]() {
 	var zero D
-	decoders[zero.EventType()] = func(raw json.RawMessage) (Data, error) {
-		var d D
-		if err := json.Unmarshal(raw, &d); err != nil {
-			return nil, err
-		}
-		return d, nil
+	shape := newShape(reflect.TypeFor[D]())
+	codecs[zero.EventType()] = codec{
+		quickly: func(d *decoder, stored []byte) (Data, bool) {
+			var data D
+			rest, ok := shape.decode(d, stored, reflect.ValueOf(&data).Elem())
+			return data, ok && len(rest) == 0
+		},
+		slowly: func(raw json.RawMessage) (Data, error) {
+			var data D
+			err := json.Unmarshal(raw, &data)
+			return data, err
+		},
 	}
 }
 
@@ -68,15 +83,18 @@ func EncodeData(d Data) (json.RawMessage, error) {
 // DecodeData reads a payload's JSON, long texts inline. A type it does not know
 // gives Unknown and no error.
 func DecodeData(t Type, raw json.RawMessage) (Data, error) {
-	decode, known := decoders[t]
+	c, known := codecs[t]
 	if !known {
 		return Unknown{Type: t, JSON: raw}, nil
 	}
-	d, err := decode(raw)
+	if data, ok := c.quickly(&decoder{}, raw); ok {
+		return data, nil
+	}
+	data, err := c.slowly(raw)
 	if err != nil {
 		return nil, fmt.Errorf("decode %s: %w", t, err)
 	}
-	return d, nil
+	return data, nil
 }
 
 // LongTextBytes is the length of a JSON string, quotes included, from which
@@ -110,128 +128,179 @@ var documentKeys = map[Type]string{
 	TypeDiscoveryStarted: "facts",
 }
 
-// Externalize gives the form in which a log stores a payload, and what it keeps
-// beside it: each string of LongTextBytes or more becomes {"$text":"HASH"}, and a
-// catalogue's tools and an attempt's facts become {"$json":"HASH"}. A member name of
-// the payload that looks like one of these gets a second "$", so no outside JSON can
-// refer to a content. Inline gives back the compact payload, byte for byte.
+// Externalize gives the form in which a log stores a payload, which must be valid
+// JSON, and what it keeps beside it: each string of LongTextBytes or more becomes
+// {"$text":"HASH"}, and a catalogue's tools and an attempt's facts become
+// {"$json":"HASH"}. A member name of the payload that looks like one of these gets a
+// second "$", so no outside JSON can refer to a content. Inline gives back the
+// payload without white space, byte for byte.
 func Externalize(t Type, raw json.RawMessage) (stored []byte, contents []Content, err error) {
-	var compact bytes.Buffer
-	if err := json.Compact(&compact, raw); err != nil {
-		return nil, nil, fmt.Errorf("encode %s: %w", t, err)
+	src := []byte(raw)
+	if !isCompact(src) {
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, src); err != nil {
+			return nil, nil, fmt.Errorf("encode %s: %w", t, err)
+		}
+		src = compact.Bytes()
 	}
-	src := compact.Bytes()
 	document := documentKeys[t]
-	out := make([]byte, 0, len(src))
+	var out []byte
+	start := 0 // of what is yet to be written
 	depth := 0
+	moveOut := func(from, to int, prefix string, body []byte) {
+		c := Content{Hash: ContentHash(body), Body: body}
+		contents = append(contents, c)
+		out = appendRef(append(out, src[start:from]...), prefix, c.Hash)
+		start = to
+	}
 	for i := 0; i < len(src); {
 		switch src[i] {
-		case '"':
 		case '{', '[':
 			depth++
-			out = append(out, src[i])
-			i++
-			continue
 		case '}', ']':
 			depth--
-			fallthrough
-		default:
-			out = append(out, src[i])
+		}
+		if src[i] != '"' {
 			i++
 			continue
 		}
-		end := stringEnd(src, i)
-		quoted := src[i:end]
+		at, end := i, stringEnd(src, i)
+		quoted := src[at:end]
 		i = end
-		if i < len(src) && src[i] == ':' {
-			out = appendKey(out, quoted)
-			if depth == 1 && document != "" && string(quoted[1:len(quoted)-1]) == document {
-				end := valueEnd(src, i+1)
-				c := Content{Hash: ContentHash(src[i+1 : end]), Body: src[i+1 : end]}
-				contents = append(contents, c)
-				out = appendRef(append(out, ':'), documentRef, c.Hash)
-				i = end
+		if end == len(src) || src[end] != ':' {
+			if text, moves := longText(quoted); moves {
+				moveOut(at, end, textRef, text)
 			}
 			continue
 		}
-		text, moves, err := longText(quoted)
-		if err != nil {
-			return nil, nil, fmt.Errorf("encode %s: %w", t, err)
+		if isReserved(quoted) {
+			out = append(append(out, src[start:at]...), `"$`...)
+			start = at + 1
 		}
-		if !moves {
-			out = append(out, quoted...)
-			continue
+		if depth == 1 && document != "" && string(quoted[1:len(quoted)-1]) == document {
+			i = valueEnd(src, end+1)
+			moveOut(end+1, i, documentRef, src[end+1:i])
 		}
-		c := Content{Hash: ContentHash(text), Body: text}
-		contents = append(contents, c)
-		out = appendRef(out, textRef, c.Hash)
 	}
-	return out, contents, nil
+	if start == 0 {
+		return src, nil, nil
+	}
+	return append(out, src[start:]...), contents, nil
+}
+
+// isCompact reports whether JSON has no white space between its tokens.
+func isCompact(src []byte) bool {
+	for i := 0; i < len(src); i++ {
+		switch src[i] {
+		case ' ', '\t', '\n', '\r':
+			return false
+		case '"':
+			i = stringEnd(src, i) - 1
+		}
+	}
+	return true
 }
 
 // longText returns the text of a JSON string that is moved out. One that is not
 // spelled as EncodeData spells it stays, for it would come back otherwise.
-func longText(quoted []byte) (text []byte, moves bool, err error) {
+func longText(quoted []byte) (text []byte, moves bool) {
 	if len(quoted) < LongTextBytes {
-		return nil, false, nil
+		return nil, false
 	}
 	var s string
 	if err := json.Unmarshal(quoted, &s); err != nil {
-		return nil, false, err
+		return nil, false
 	}
 	text = []byte(s)
-	return text, bytes.Equal(appendQuoted(nil, text), quoted), nil
+	return text, bytes.Equal(appendQuoted(nil, text), quoted)
 }
 
-// Inline puts back what Externalize moved out. resolve returns a content's body by
-// its hash; its error ends the work.
-func Inline(stored []byte, resolve func(hash string) ([]byte, error)) (json.RawMessage, error) {
-	if !bytes.Contains(stored, []byte(`"$`)) {
+// Loaded is a content at hand, to be put into any number of payloads. It is safe for
+// concurrent use.
+type Loaded struct {
+	text   string
+	once   sync.Once
+	quoted string // text as a JSON string
+}
+
+// Load returns the content with that body.
+func Load(body []byte) *Loaded { return &Loaded{text: string(body)} }
+
+// Body returns the content's body.
+func (l *Loaded) Body() []byte { return []byte(l.text) }
+
+// Len returns the length of the body in bytes.
+func (l *Loaded) Len() int { return len(l.text) }
+
+// asString returns the content as a JSON string.
+func (l *Loaded) asString() string {
+	l.once.Do(func() { l.quoted = string(appendQuoted(nil, []byte(l.text))) })
+	return l.quoted
+}
+
+// Restore gives back what Externalize stored: the payload, decoded, and its JSON.
+// resolve returns a content by its hash; its error ends the work. Texts are shared
+// with the contents, not copied.
+func Restore(t Type, stored []byte, resolve func(hash string) (*Loaded, error)) (Data, json.RawMessage, error) {
+	raw, err := Inline(stored, resolve)
+	if err != nil {
+		return nil, nil, err
+	}
+	if c, known := codecs[t]; known {
+		if data, ok := c.quickly(&decoder{resolve: resolve}, stored); ok {
+			return data, raw, nil
+		}
+	}
+	data, err := DecodeData(t, raw)
+	return data, raw, err
+}
+
+// Inline puts back what Externalize moved out. resolve returns a content by its
+// hash; its error ends the work.
+func Inline(stored []byte, resolve func(hash string) (*Loaded, error)) (json.RawMessage, error) {
+	var out []byte
+	start := 0 // of what is yet to be written
+	for i := 0; ; {
+		// A quote inside a string is escaped, so this one begins a string.
+		at := bytes.Index(stored[i:], []byte(`"$`))
+		if at < 0 {
+			break
+		}
+		at += i
+		i = stringEnd(stored, at)
+		hash, isText, isRef := cutRef(stored[max(at-1, 0):])
+		switch {
+		case isRef:
+			content, err := resolve(hash)
+			if err != nil {
+				return nil, err
+			}
+			body := content.text
+			if isText {
+				body = content.asString()
+			}
+			out = slices.Grow(out, len(body)+len(stored)-start)
+			out = append(append(out, stored[start:at-1]...), body...)
+			i = at - 1 + refLen
+			start = i
+		case i < len(stored) && stored[i] == ':' && isReserved(stored[at:i]):
+			out = append(append(out, stored[start:at]...), '"')
+			start = at + len(`"$`)
+		}
+	}
+	if start == 0 {
 		return stored, nil
 	}
-	out := make([]byte, 0, 2*len(stored))
-	for i := 0; i < len(stored); {
-		rest := stored[i:]
-		if hash, ok := cutRef(rest, textRef); ok {
-			body, err := resolve(hash)
-			if err != nil {
-				return nil, err
-			}
-			out = appendQuoted(out, body)
-			i += refLen
-			continue
-		}
-		if hash, ok := cutRef(rest, documentRef); ok {
-			body, err := resolve(hash)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, body...)
-			i += refLen
-			continue
-		}
-		if stored[i] == '"' {
-			end := stringEnd(stored, i)
-			if end < len(stored) && stored[end] == ':' {
-				out = appendOwnKey(out, stored[i:end])
-			} else {
-				out = append(out, stored[i:end]...)
-			}
-			i = end
-			continue
-		}
-		out = append(out, stored[i])
-		i++
-	}
-	return out, nil
+	return append(out, stored[start:]...), nil
 }
 
 // References returns the hashes a stored payload refers to, in order.
 func References(stored []byte) []string {
 	var hashes []string
-	_, _ = Inline(stored, func(hash string) ([]byte, error) {
+	nothing := Load(nil)
+	_, _ = Inline(stored, func(hash string) (*Loaded, error) {
 		hashes = append(hashes, hash)
-		return []byte("0"), nil
+		return nothing, nil
 	})
 	return hashes
 }
@@ -242,11 +311,16 @@ func appendRef(out []byte, prefix, hash string) []byte {
 	return append(out, `"}`...)
 }
 
-func cutRef(b []byte, prefix string) (hash string, ok bool) {
-	if len(b) < refLen || !bytes.HasPrefix(b, []byte(prefix)) || string(b[refLen-2:refLen]) != `"}` {
-		return "", false
+// cutRef reads the reference at the beginning of b.
+func cutRef(b []byte) (hash string, isText, ok bool) {
+	if len(b) < refLen || string(b[refLen-2:refLen]) != `"}` {
+		return "", false, false
 	}
-	return string(b[len(prefix) : len(prefix)+hashLen]), true
+	isText = string(b[:len(textRef)]) == textRef
+	if !isText && string(b[:len(documentRef)]) != documentRef {
+		return "", false, false
+	}
+	return string(b[len(textRef) : len(textRef)+hashLen]), isText, true
 }
 
 // appendQuoted writes text as a JSON string, spelled as EncodeData spells it.
@@ -304,24 +378,6 @@ func stringEnd(b []byte, i int) int {
 		}
 	}
 	return len(b)
-}
-
-// appendKey writes a member's name as it is stored.
-func appendKey(out, quoted []byte) []byte {
-	if isReserved(quoted) {
-		out = append(out, `"$`...)
-		quoted = quoted[1:]
-	}
-	return append(out, quoted...)
-}
-
-// appendOwnKey is the inverse of appendKey.
-func appendOwnKey(out, quoted []byte) []byte {
-	if isReserved(quoted) {
-		out = append(out, '"')
-		quoted = quoted[2:]
-	}
-	return append(out, quoted...)
 }
 
 // isReserved reports whether a member's name is "$text" or "$json", with any number

@@ -376,7 +376,10 @@ func closed(t *testing.T, l events.Log) {
 	first := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for range l.Follow(context.Background(), 0) {
+		for _, err := range l.Follow(context.Background(), 0) {
+			if err != nil {
+				t.Errorf("follow: %v", err)
+			}
 			close(first)
 		}
 	}()

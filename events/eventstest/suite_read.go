@@ -112,7 +112,10 @@ func longLog(t *testing.T, l events.Log) {
 func earlyStop(t *testing.T, l events.Log) {
 	history(t, l)
 	n := 0
-	for range l.Read(context.Background(), events.Query{}) {
+	for _, err := range l.Read(context.Background(), events.Query{}) {
+		if err != nil {
+			t.Fatalf("read: %v", err)
+		}
 		if n++; n == 3 {
 			break
 		}

@@ -16,6 +16,8 @@ func (l *Log) Append(ctx context.Context, batch []events.Event) (events.Receipt,
 	if len(batch) == 0 {
 		return events.Receipt{}, ctx.Err()
 	}
+	l.writer.callers.Add(1)
+	defer l.writer.callers.Add(-1)
 	r := &request{batch: make([]prepared, len(batch))}
 	for i, e := range batch {
 		var err error

@@ -62,6 +62,7 @@ func (f *floor) commit(b *testing.B, rows [][]any) {
 		b.Fatal(err)
 	}
 	insert := tx.Stmt(f.insert)
+	defer func() { _ = insert.Close() }()
 	for _, row := range rows {
 		if _, err := insert.Exec(row...); err != nil {
 			b.Fatal(err)
@@ -90,22 +91,23 @@ func BenchmarkAppend64(b *testing.B) {
 	l := open(b, b.TempDir())
 	var ours, floors time.Duration
 	for b.Loop() {
+		rows := make([][]any, callers*each)
+		batches := make([][]events.Event, callers*each)
+		for i := range rows {
+			rows[i], batches[i] = f.row(), []events.Event{callStarted()}
+		}
 		begin := time.Now()
-		for range each {
-			rows := make([][]any, callers)
-			for i := range rows {
-				rows[i] = f.row()
-			}
-			f.commit(b, rows)
+		for i := range each {
+			f.commit(b, rows[i*callers:(i+1)*callers])
 		}
 		floors += time.Since(begin)
 
 		begin = time.Now()
 		var wg sync.WaitGroup
-		for range callers {
+		for i := range callers {
 			wg.Go(func() {
-				for range each {
-					if _, err := l.Append(ctx, []events.Event{callStarted()}); err != nil {
+				for _, batch := range batches[i*each : (i+1)*each] {
+					if _, err := l.Append(ctx, batch); err != nil {
 						b.Error(err)
 					}
 				}
@@ -147,12 +149,19 @@ func BenchmarkAppend1(b *testing.B) {
 
 // BenchmarkRead reads a long log, decoded.
 func BenchmarkRead(b *testing.B) {
+	b.Run("calls", func(b *testing.B) {
+		benchmarkRead(b, func(int) []events.Event { return []events.Event{callStarted(), callStarted()} })
+	})
+	b.Run("failures", func(b *testing.B) { benchmarkRead(b, repeatedFailure) })
+}
+
+func benchmarkRead(b *testing.B, pair func(i int) []events.Event) {
 	const n = 50_000
 	l := open(b, b.TempDir())
-	for range n / 500 {
-		batch := make([]events.Event, 500)
-		for i := range batch {
-			batch[i] = callStarted()
+	for i := range n / 500 {
+		var batch []events.Event
+		for j := range 250 {
+			batch = append(batch, pair(250*i+j)...)
 		}
 		add(b, l, batch...)
 	}
@@ -215,10 +224,12 @@ func failureBytes(t testing.TB, n int) float64 {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := from; i < to; i++ {
-			batch := repeatedFailure(i)
-			add(t, l, batch[0])
-			add(t, l, batch[1])
+		for i := from; i < to; i += 50 {
+			var batch []events.Event
+			for j := i; j < i+50; j++ {
+				batch = append(batch, repeatedFailure(j)...)
+			}
+			add(t, l, batch...)
 		}
 		closeLog(t, l)
 		return size()

@@ -1,69 +1,42 @@
 package sqlite
 
 import (
-	"context"
 	"database/sql"
-	"fmt"
 	"log/slog"
-	"os"
 	"time"
 )
 
-// The write-ahead log is copied into the database when it has passed
-// checkpointBytes, beside the appends. Under load without a pause that never
-// catches up, so past truncateBytes the appends wait for it.
 const (
-	checkpointBytes = 4 << 20
-	truncateBytes   = 64 << 20
-	checkpointEvery = 250 * time.Millisecond // at most
+	// checkpointCommits is how many commits one checkpoint takes into the database.
+	// Each has some ten pages of 4 KiB.
+	checkpointCommits = 128
+	// checkpointWait is how long a checkpoint holds up the appends to wait for those
+	// who read an older state.
+	checkpointWait = 20 * time.Millisecond
 )
 
-// checkpointer keeps the write-ahead log of a database short.
+// checkpointer copies the write-ahead log into the database, beside the appends.
+// SQLite begins to write at the start of the file again once all of it is copied;
+// that is what keeps it short, and a sync of a file that does not grow is quick.
+// Under load without a pause the copying would never catch up on its own, so the
+// last bit is copied while the appends wait.
 type checkpointer struct {
-	db    *sql.DB // of its own, since a checkpoint takes as long as the disk does
-	wal   string
-	log   *slog.Logger
-	grown <-chan struct{}
+	db  *sql.DB // of its own, for it waits for no lock longer than checkpointWait
+	log *slog.Logger
+	due <-chan struct{}
 }
 
-func (c *checkpointer) run(closing <-chan struct{}) {
-	pause := time.NewTimer(0)
-	defer pause.Stop()
+func (c *checkpointer) run(closed <-chan struct{}) {
 	for {
 		select {
-		case <-pause.C:
-		case <-closing:
+		case <-c.due:
+		case <-closed:
 			return
 		}
-		select {
-		case <-c.grown:
-		case <-closing:
-			return
+		for _, mode := range []string{"PASSIVE", "FULL"} {
+			if _, err := c.db.ExecContext(background, "PRAGMA wal_checkpoint("+mode+")"); err != nil {
+				c.log.LogAttrs(background, slog.LevelWarn, "checkpoint put off", slog.Any("err", err))
+			}
 		}
-		c.check()
-		pause.Reset(checkpointEvery)
 	}
-}
-
-func (c *checkpointer) check() {
-	info, err := os.Stat(c.wal)
-	if err != nil || info.Size() < checkpointBytes {
-		return
-	}
-	mode := "PASSIVE"
-	if info.Size() > truncateBytes {
-		mode = "TRUNCATE"
-	}
-	if err := checkpoint(background, c.db, mode); err != nil {
-		c.log.LogAttrs(background, slog.LevelWarn, "checkpoint", slog.Any("err", err))
-	}
-}
-
-// checkpoint copies the write-ahead log into the database. What a reader or the
-// writer still needs stays for the next time.
-func checkpoint(ctx context.Context, db *sql.DB, mode string) error {
-	if _, err := db.ExecContext(ctx, "PRAGMA wal_checkpoint("+mode+")"); err != nil {
-		return fmt.Errorf("checkpoint: %w", explain(err))
-	}
-	return nil
 }

@@ -12,11 +12,18 @@ import (
 	"mcpledger/events"
 )
 
-// Content returns a long text or document by its hash. The bytes must not be
-// changed.
+// Content returns a long text or document by its hash.
 func (l *Log) Content(ctx context.Context, hash string) ([]byte, error) {
-	if body, ok := l.contents.get(hash); ok {
-		return body, nil
+	content, err := l.content(ctx, hash)
+	if err != nil {
+		return nil, err
+	}
+	return content.Body(), nil
+}
+
+func (l *Log) content(ctx context.Context, hash string) (*events.Loaded, error) {
+	if content, ok := l.contents.get(hash); ok {
+		return content, nil
 	}
 	body, err := selectContent(ctx, l.reads, hash)
 	if errors.Is(err, events.ErrNotFound) {
@@ -25,8 +32,7 @@ func (l *Log) Content(ctx context.Context, hash string) ([]byte, error) {
 	if err != nil {
 		return nil, l.readError(ctx, err)
 	}
-	l.contents.put(hash, body)
-	return body, nil
+	return l.contents.put(hash, body), nil
 }
 
 // rowQuerier is a database or a connection to one.
@@ -67,15 +73,18 @@ type contentCache struct {
 }
 
 type cachedContent struct {
-	hash string
-	body []byte
+	hash    string
+	content *events.Loaded
 }
+
+// size is what a content takes in memory: its text, and the same as JSON.
+func (c cachedContent) size() int64 { return 2 * int64(c.content.Len()) }
 
 func newContentCache(limit int64) *contentCache {
 	return &contentCache{limit: limit, recent: list.New(), byHash: map[string]*list.Element{}}
 }
 
-func (c *contentCache) get(hash string) ([]byte, bool) {
+func (c *contentCache) get(hash string) (*events.Loaded, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, ok := c.byHash[hash]
@@ -83,21 +92,22 @@ func (c *contentCache) get(hash string) ([]byte, bool) {
 		return nil, false
 	}
 	c.recent.MoveToFront(e)
-	return e.Value.(cachedContent).body, true
+	return e.Value.(cachedContent).content, true
 }
 
-func (c *contentCache) put(hash string, body []byte) {
+func (c *contentCache) put(hash string, body []byte) *events.Loaded {
+	added := cachedContent{hash, events.Load(body)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, ok := c.byHash[hash]; ok || int64(len(body)) > c.limit {
-		return
+	if _, ok := c.byHash[hash]; ok || added.size() > c.limit {
+		return added.content
 	}
-	c.byHash[hash] = c.recent.PushFront(cachedContent{hash, body})
-	c.size += int64(len(body))
+	c.byHash[hash] = c.recent.PushFront(added)
+	c.size += added.size()
 	for c.size > c.limit {
-		last := c.recent.Back()
-		old := c.recent.Remove(last).(cachedContent)
+		old := c.recent.Remove(c.recent.Back()).(cachedContent)
 		delete(c.byHash, old.hash)
-		c.size -= int64(len(old.body))
+		c.size -= old.size()
 	}
+	return added.content
 }

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"crypto/sha256"
+	"database/sql/driver"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
@@ -79,12 +80,29 @@ func appendText[T string | []byte](buf []byte, s T) []byte {
 	return append(buf, s...)
 }
 
-// prepared is an event on its way into the log.
+// prepared is an event on its way into the log. All that needs no knowledge of the
+// log is done by its appender, beside the writer.
 type prepared struct {
 	entry
-	packed   []byte // data as stored
+	row      [columnCount]driver.Value // but for what the log assigns, and names
 	contents []events.Content
 	event    events.Event // as a reader will see it
+}
+
+// newPrepared returns an entry with its row.
+func newPrepared(e entry, contents []events.Content) prepared {
+	p := prepared{entry: e, contents: contents}
+	p.row[1] = idValue(e.id)
+	if e.time != noTime {
+		p.row[5] = e.time
+	}
+	p.row[6] = e.dataVersion
+	p.row[9], p.row[10], p.row[11] = idValue(e.runID), idValue(e.attemptID), idValue(e.callID)
+	if e.traceParent != "" {
+		p.row[13] = e.traceParent
+	}
+	p.row[14] = pack(e.data)
+	return p
 }
 
 // prepare checks and encodes an event. Its errors are events.ErrInvalid.
@@ -109,29 +127,21 @@ func prepare(e events.Event) (prepared, error) {
 	if !e.Time.IsZero() {
 		e.Time = time.Unix(0, e.Time.UnixNano()).UTC()
 	}
-	p := prepared{
-		entry: entry{
-			id: e.ID, source: e.Source, typ: string(e.Type), subject: string(e.Subject),
-			time: nanoseconds(e.Time), dataVersion: int64(e.DataVersion), configKey: string(e.ConfigKey),
-			runID: e.RunID, attemptID: e.AttemptID, callID: e.CallID,
-			actor: e.Actor, traceParent: e.TraceParent, data: stored,
-		},
-		packed:   pack(stored),
-		contents: contents,
-		event:    e,
-	}
+	p := newPrepared(entry{
+		id: e.ID, source: e.Source, typ: string(e.Type), subject: string(e.Subject),
+		time: nanoseconds(e.Time), dataVersion: int64(e.DataVersion), configKey: string(e.ConfigKey),
+		runID: e.RunID, attemptID: e.AttemptID, callID: e.CallID,
+		actor: e.Actor, traceParent: e.TraceParent, data: stored,
+	}, contents)
+	p.event = e
 	return p, nil
 }
 
-// event gives the entry as a reader sees it. resolve returns a content's body.
-func (e *entry) event(resolve func(hash string) ([]byte, error)) (events.Event, error) {
-	raw, err := events.Inline(e.data, resolve)
+// event gives the entry as a reader sees it. resolve returns a content by its hash.
+func (e *entry) event(resolve func(hash string) (*events.Loaded, error)) (events.Event, error) {
+	data, raw, err := events.Restore(events.Type(e.typ), e.data, resolve)
 	if err != nil {
 		return events.Event{}, fmt.Errorf("event %d: %w", e.sequence, err)
-	}
-	data, err := events.DecodeData(events.Type(e.typ), raw)
-	if err != nil {
-		return events.Event{}, fmt.Errorf("event %d: %w: %w", e.sequence, events.ErrCorrupt, err)
 	}
 	return events.Event{
 		ID: e.id, Source: e.source, Type: events.Type(e.typ), Subject: events.ServerName(e.subject),

@@ -101,13 +101,20 @@ func filled(t testing.TB, n int) string {
 // execute runs a statement on the database of a log behind its back.
 func execute(t testing.TB, dir, statement string) error {
 	t.Helper()
+	db := openRaw(t, dir)
+	defer db.Close()
+	_, err := db.Exec(statement)
+	return err
+}
+
+// openRaw opens the database of a log behind its back.
+func openRaw(t testing.TB, dir string) *sql.DB {
+	t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(dir, "ledger.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
-	_, err = db.Exec(statement)
-	return err
+	return db
 }
 
 // tamper changes the database of a log as somebody does who drops its triggers.

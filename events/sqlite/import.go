@@ -188,12 +188,11 @@ func (im *importer) content(c *exportContent) error {
 		return damagedExport("the content does not match its hash %s", c.Hash)
 	}
 	im.pending = append(im.pending, events.Content{Hash: c.Hash, Body: body})
-	im.contents.put(c.Hash, body)
 	return nil
 }
 
 func (im *importer) event(x *exportEvent) error {
-	p := prepared{entry: x.entry(), contents: im.pending}
+	p := newPrepared(x.entry(), im.pending)
 	if want := im.store.head.sequence + 1; p.sequence != want {
 		return damagedExport("it has event %d, expected was %d", p.sequence, want)
 	}
@@ -217,7 +216,6 @@ func (im *importer) event(x *exportEvent) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrDamagedExport, err)
 	}
-	p.packed = pack(p.data)
 	first, err := im.store.add(&p)
 	switch {
 	case isConflict(err) || err == nil && first != x.Sequence:
@@ -232,20 +230,20 @@ func (im *importer) event(x *exportEvent) error {
 }
 
 // resolve returns a content that was imported.
-func (im *importer) resolve(hash string) ([]byte, error) {
+func (im *importer) resolve(hash string) (*events.Loaded, error) {
 	for _, c := range im.pending {
 		if c.Hash == hash {
-			return c.Body, nil
+			return events.Load(c.Body), nil
 		}
 	}
-	if body, ok := im.contents.get(hash); ok {
-		return body, nil
+	if content, ok := im.contents.get(hash); ok {
+		return content, nil
 	}
 	body, err := selectContent(background, im.store.conn, hash)
-	if err == nil {
-		im.contents.put(hash, body)
+	if err != nil {
+		return nil, err
 	}
-	return body, err
+	return im.contents.put(hash, body), nil
 }
 
 func (im *importer) end(end *exportTrailer) error {

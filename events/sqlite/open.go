@@ -86,21 +86,26 @@ func Open(ctx context.Context, dir string, opts Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	reads, err := openDB(filepath.Join(dir, databaseFile), "ro")
+	path := filepath.Join(dir, databaseFile)
+	reads, err := openDB(path, "ro", busyTimeout)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open log in %s: %w", dir, explain(err)), h.close())
+		return nil, errors.Join(err, h.close())
+	}
+	checkpoints, err := openDB(path, "rw", checkpointWait, writing...)
+	if err != nil {
+		return nil, errors.Join(err, reads.Close(), h.close())
 	}
 	l := newLog(dir, reads, h.store.key, opts.CacheBytes)
 	l.keyCreated = h.keyCreated
-	grown := make(chan struct{}, 1)
+	due := make(chan struct{}, 1)
 	l.writer = &writer{
 		store: h.store, dir: dir, now: opts.Now, log: opts.Logger, maxGroup: opts.MaxGroup, retry: opts.RetryEvery,
 		requests: make(chan *request), closing: l.closing, closed: make(chan struct{}),
-		committed: newBroadcast(), grown: grown,
+		committed: newBroadcast(), due: due,
 	}
 	head := h.store.head.headOf()
 	l.writer.head.Store(&head)
-	c := &checkpointer{db: h.db, wal: filepath.Join(dir, databaseFile+"-wal"), log: opts.Logger, grown: grown}
+	c := &checkpointer{db: checkpoints, log: opts.Logger, due: due}
 
 	var running sync.WaitGroup
 	running.Go(l.writer.run)
@@ -108,7 +113,7 @@ func Open(ctx context.Context, dir string, opts Options) (*Log, error) {
 	l.close = sync.OnceValue(func() error {
 		close(l.closing)
 		running.Wait()
-		return errors.Join(reads.Close(), h.close())
+		return errors.Join(reads.Close(), checkpoints.Close(), h.close())
 	})
 	return l, nil
 }
@@ -144,9 +149,7 @@ func hold(ctx context.Context, dir string) (h *holding, err error) {
 	if err := createPrivate(path); err != nil {
 		return h, unwritable(err)
 	}
-	// The checkpointer does what wal_autocheckpoint would do in the midst of an append.
-	h.db, err = openDB(path, "rw", "journal_mode(WAL)", "synchronous(FULL)", "wal_autocheckpoint(0)",
-		fmt.Sprintf("journal_size_limit(%d)", truncateBytes))
+	h.db, err = openDB(path, "rw", busyTimeout, writing...)
 	if err != nil {
 		return h, err
 	}
@@ -234,7 +237,7 @@ func openReads(ctx context.Context, dir string) (*sql.DB, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, err
 	}
-	reads, err := openDB(path, "ro")
+	reads, err := openDB(path, "ro", busyTimeout)
 	if err != nil {
 		return nil, err
 	}
@@ -269,13 +272,21 @@ func (l *Log) isClosed() bool {
 // keyed by the old one, such as config keys, matches nothing any more.
 func (l *Log) KeyCreated() bool { return l.keyCreated }
 
-// openDB opens a database file that exists. Every connection has the pragmas.
-func openDB(path, mode string, pragmas ...string) (*sql.DB, error) {
+// busyTimeout is how long a connection waits for a lock that another holds.
+const busyTimeout = 5 * time.Second
+
+// writing is the pragmas of a connection that writes. The checkpointer does what
+// wal_autocheckpoint would do in the midst of an append.
+var writing = []string{"journal_mode(WAL)", "synchronous(FULL)", "wal_autocheckpoint(0)", "journal_size_limit(67108864)"}
+
+// openDB opens a database file that exists.
+func openDB(path, mode string, busy time.Duration, pragmas ...string) (*sql.DB, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
 	}
-	query := url.Values{"mode": {mode}, "_pragma": append([]string{"busy_timeout(5000)"}, pragmas...), "_error_rc": {"1"}}
+	pragmas = append([]string{fmt.Sprintf("busy_timeout(%d)", busy.Milliseconds())}, pragmas...)
+	query := url.Values{"mode": {mode}, "_pragma": pragmas, "_error_rc": {"1"}}
 	return sql.Open("sqlite", (&url.URL{Scheme: "file", Path: abs, RawQuery: query.Encode()}).String())
 }
 

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"iter"
@@ -30,28 +31,33 @@ const frequentTypes = 16
 // maxSequence is past every sequence.
 const maxSequence = math.MaxInt64
 
-// Read yields the events that match q, paging by sequence.
+// Read yields the events that match q. While one page is decoded and used, the next
+// one is read.
 func (l *Log) Read(ctx context.Context, q events.Query) iter.Seq2[events.Event, error] {
 	return func(yield func(events.Event, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
 		p, err := l.newPager(ctx, q)
-		for err == nil && p.more {
-			var page []numbered
-			if page, err = p.next(ctx); err != nil {
-				break
-			}
-			for i := range page {
-				e, decodeErr := l.decode(ctx, &page[i])
-				if decodeErr != nil {
-					err = decodeErr
-					break
-				}
-				if !yield(e, nil) {
+		if err != nil {
+			yield(events.Event{}, err)
+			return
+		}
+		next := p.ahead(ctx)
+		for {
+			rows, more, err := next()
+			for i := range rows {
+				e, err := l.decode(ctx, &rows[i])
+				if !yield(e, err) || err != nil {
 					return
 				}
 			}
-		}
-		if err != nil {
-			yield(events.Event{}, err)
+			if err != nil {
+				yield(events.Event{}, err)
+				return
+			}
+			if !more {
+				return
+			}
 		}
 	}
 }
@@ -62,12 +68,12 @@ func (l *Log) decode(ctx context.Context, row *numbered) (events.Event, error) {
 	if err != nil {
 		return events.Event{}, l.readError(ctx, err)
 	}
-	return row.event(func(hash string) ([]byte, error) {
-		body, err := l.Content(ctx, hash)
+	return row.event(func(hash string) (*events.Loaded, error) {
+		content, err := l.content(ctx, hash)
 		if errors.Is(err, events.ErrNotFound) {
 			return nil, fmt.Errorf("%w: %w", events.ErrCorrupt, err)
 		}
-		return body, err
+		return content, err
 	})
 }
 
@@ -134,6 +140,9 @@ func (l *Log) newPager(ctx context.Context, q events.Query) (*pager, error) {
 
 // next returns the next page, which may be empty while p.more is set.
 func (p *pager) next(ctx context.Context) ([]numbered, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	last, err := p.log.lastSequence(ctx)
 	if err != nil {
 		return nil, err
@@ -168,6 +177,48 @@ func (p *pager) next(ctx context.Context) ([]numbered, error) {
 		p.more = p.more && p.limit > 0
 	}
 	return page, nil
+}
+
+// ahead returns a function that gives one page after the other, and whether there
+// are more. The first is read when it is asked for, the others before they are,
+// until ctx ends.
+func (p *pager) ahead(ctx context.Context) func() (rows []numbered, more bool, err error) {
+	type page struct {
+		rows []numbered
+		more bool
+		err  error
+	}
+	read := func() page {
+		rows, err := p.next(ctx)
+		return page{rows, p.more && err == nil, err}
+	}
+	var pages chan page
+	return func() ([]numbered, bool, error) {
+		if pages != nil {
+			current, ok := <-pages
+			if !ok {
+				return nil, false, ctx.Err()
+			}
+			return current.rows, current.more, current.err
+		}
+		current := read()
+		if current.more {
+			pages = make(chan page, 1)
+			go func() {
+				defer close(pages)
+				for more := true; more; {
+					next := read()
+					more = next.more
+					select {
+					case pages <- next:
+					case <-ctx.Done():
+						return
+					}
+				}
+			}()
+		}
+		return current.rows, current.more, current.err
+	}
 }
 
 // filter is conditions on the columns of events.
@@ -205,23 +256,21 @@ func (f *filter) is(condition string, value any) {
 
 // selectEvents returns the matching rows with low < sequence < high, at most limit,
 // in that order of sequence. With an error it returns those before it.
-func selectEvents(ctx context.Context, db *sql.DB, f filter, low, high int64, order string, limit int) ([]numbered, error) {
-	args := append([]any{low, high}, f.args...)
-	rows, err := db.QueryContext(ctx, "SELECT "+columns+" FROM events"+f.index+" WHERE sequence > ? AND sequence < ?"+
-		f.where+" ORDER BY sequence "+order+" LIMIT ?", append(args, limit)...)
+func selectEvents(ctx context.Context, db *sql.DB, f filter, low, high int64, order string, limit int) (page []numbered, err error) {
+	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	var page []numbered
-	for rows.Next() {
-		row, err := scan(rows)
-		if err != nil {
-			return page, err
+	args := append(append([]any{low, high}, f.args...), int64(limit))
+	err = query(conn, "SELECT "+columns+" FROM events"+f.index+" WHERE sequence > ? AND sequence < ?"+
+		f.where+" ORDER BY sequence "+order+" LIMIT ?", args, func(row []driver.Value) error {
+		e, err := scan(row)
+		if err == nil {
+			page = append(page, e)
 		}
-		page = append(page, row)
-	}
-	return page, rows.Err()
+		return err
+	})
+	return page, errors.Join(err, conn.Close())
 }
 
 // Event returns the event with that id.

@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"database/sql"
+	"database/sql/driver"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -49,11 +50,11 @@ type store struct {
 	stale        bool            // the fields above may differ from the database
 	buf          []byte
 
-	beginTx, commitTx, rollbackTx, save, release, undo          *sql.Stmt
-	insertEvent, insertContent, insertName, insertStep, setHead *sql.Stmt
-	findName, findEvent                                         *sql.Stmt
+	args                                                        []driver.NamedValue // of exec, used again
+	beginTx, commitTx, rollbackTx, save, release, undo          driver.Stmt
+	insertEvent, insertContent, insertName, insertStep, setHead driver.Stmt
 
-	stmts []*sql.Stmt // all of them
+	stmts []driver.Stmt // all of them
 }
 
 // maxKept bounds the cache of content hashes.
@@ -69,8 +70,15 @@ func newStore(ctx context.Context, db *sql.DB, key []byte) (*store, error) {
 		return nil, err
 	}
 	s := &store{conn: conn, key: key, stale: true}
+	if err := conn.Raw(func(c any) error { return s.prepare(ctx, c.(driver.ConnPrepareContext)) }); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+func (s *store) prepare(ctx context.Context, c driver.ConnPrepareContext) error {
 	for _, p := range []struct {
-		to   **sql.Stmt
+		to   *driver.Stmt
 		text string
 	}{
 		{&s.beginTx, "BEGIN IMMEDIATE"},
@@ -84,32 +92,47 @@ func newStore(ctx context.Context, db *sql.DB, key []byte) (*store, error) {
 		{&s.insertName, "INSERT INTO names (name) VALUES (?)"},
 		{&s.insertStep, "INSERT INTO clock_steps (sequence) VALUES (?)"},
 		{&s.setHead, "INSERT OR REPLACE INTO head (one, sequence, hash, mac) VALUES (1, ?, ?, ?)"},
-		{&s.findName, "SELECT id FROM names WHERE name = ?"},
-		{&s.findEvent, "SELECT " + columns + " FROM events WHERE id = ? AND source = ?"},
 	} {
-		stmt, err := conn.PrepareContext(ctx, p.text)
+		stmt, err := c.PrepareContext(ctx, p.text)
 		if err != nil {
-			return nil, errors.Join(err, s.close())
+			return err
 		}
 		*p.to = stmt
 		s.stmts = append(s.stmts, stmt)
 	}
-	return s, nil
+	return nil
 }
 
 // close lets go of the connection. A statement left open would keep SQLite from
 // closing the database, and from its last checkpoint.
 func (s *store) close() error {
 	var errs []error
-	for _, stmt := range s.stmts {
-		errs = append(errs, stmt.Close())
-	}
+	_ = s.conn.Raw(func(any) error {
+		for _, stmt := range s.stmts {
+			errs = append(errs, stmt.Close())
+		}
+		return nil
+	})
 	return errors.Join(append(errs, s.conn.Close())...)
+}
+
+// exec runs a statement of the store. Like query it asks the driver itself, which
+// takes a fifth off the time of an insert.
+func (s *store) exec(stmt driver.Stmt, args ...driver.Value) (result driver.Result, err error) {
+	s.args = s.args[:0]
+	for i, arg := range args {
+		s.args = append(s.args, driver.NamedValue{Ordinal: i + 1, Value: arg})
+	}
+	err = s.conn.Raw(func(any) error {
+		result, err = stmt.(driver.StmtExecContext).ExecContext(background, s.args)
+		return err
+	})
+	return result, err
 }
 
 // begin starts a transaction that holds the database's write lock.
 func (s *store) begin() error {
-	if _, err := s.beginTx.ExecContext(background); err != nil {
+	if _, err := s.exec(s.beginTx); err != nil {
 		return err
 	}
 	s.fresh = s.fresh[:0]
@@ -142,18 +165,18 @@ func (s *store) reload() error {
 // commit signs the head and makes the transaction durable.
 func (s *store) commit() error {
 	if s.head.sequence > 0 {
-		if _, err := s.setHead.ExecContext(background, s.head.sequence, s.head.hash[:], s.head.sign(s.key)); err != nil {
+		if _, err := s.exec(s.setHead, s.head.sequence, s.head.hash[:], s.head.sign(s.key)); err != nil {
 			return err
 		}
 	}
-	_, err := s.commitTx.ExecContext(background)
+	_, err := s.exec(s.commitTx)
 	return err
 }
 
 // rollback ends the transaction without a trace. After an error SQLite may have
 // ended it already, so the outcome says nothing; the next begin looks for itself.
 func (s *store) rollback() {
-	_, _ = s.rollbackTx.ExecContext(background)
+	_, _ = s.exec(s.rollbackTx)
 	s.stale = true
 }
 
@@ -164,7 +187,7 @@ func (s *store) addAll(batch []prepared, recordedAt int64) (receipt events.Recei
 	single := len(batch) == 1
 	before := mark{s.head, s.lastRecorded, len(s.fresh)}
 	if !single {
-		if _, err := s.save.ExecContext(background); err != nil {
+		if _, err := s.exec(s.save); err != nil {
 			return events.Receipt{}, nil, err
 		}
 	}
@@ -175,10 +198,10 @@ func (s *store) addAll(batch []prepared, recordedAt int64) (receipt events.Recei
 		first, err := s.add(p)
 		switch {
 		case errors.Is(err, events.ErrConflict) && !single:
-			if _, err := s.undo.ExecContext(background); err != nil {
+			if _, err := s.exec(s.undo); err != nil {
 				return events.Receipt{}, nil, err
 			}
-			if _, err := s.release.ExecContext(background); err != nil {
+			if _, err := s.exec(s.release); err != nil {
 				return events.Receipt{}, nil, err
 			}
 			s.returnTo(before)
@@ -194,7 +217,7 @@ func (s *store) addAll(batch []prepared, recordedAt int64) (receipt events.Recei
 		}
 	}
 	if !single {
-		if _, err := s.release.ExecContext(background); err != nil {
+		if _, err := s.exec(s.release); err != nil {
 			return events.Receipt{}, nil, err
 		}
 	}
@@ -222,26 +245,19 @@ func (s *store) returnTo(m mark) {
 func (s *store) add(p *prepared) (int64, error) {
 	p.sequence = s.head.sequence + 1
 	p.hash, s.buf = p.chain(s.head.hash, s.buf)
-	var numbers [5]any
-	for i, name := range [...]string{p.source, p.typ, p.subject, p.configKey, p.actor} {
+	for _, c := range [...]struct {
+		column int
+		name   string
+	}{{2, p.source}, {3, p.typ}, {4, p.subject}, {8, p.configKey}, {12, p.actor}} {
 		var err error
-		if numbers[i], err = s.numberOf(name); err != nil {
+		if p.row[c.column], err = s.numberOf(c.name); err != nil {
 			return 0, err
 		}
 	}
-	var at, trace any
-	if p.time != noTime {
-		at = p.time
-	}
-	if p.traceParent != "" {
-		trace = p.traceParent
-	}
-	id := idValue(p.id)
-	_, err := s.insertEvent.ExecContext(background, p.sequence, id, numbers[0], numbers[1], numbers[2], at,
-		p.dataVersion, p.recordedAt, numbers[3], idValue(p.runID), idValue(p.attemptID), idValue(p.callID),
-		numbers[4], trace, p.packed, p.hash[:])
+	p.row[0], p.row[7], p.row[15] = p.sequence, p.recordedAt, p.hash[:]
+	_, err := s.exec(s.insertEvent, p.row[:]...)
 	if isUnique(err) {
-		return s.earlier(p, id, numbers[0])
+		return s.earlier(p)
 	}
 	if err != nil {
 		return 0, err
@@ -252,7 +268,7 @@ func (s *store) add(p *prepared) (int64, error) {
 		}
 	}
 	if p.recordedAt < s.lastRecorded {
-		if _, err := s.insertStep.ExecContext(background, p.sequence); err != nil {
+		if _, err := s.exec(s.insertStep, p.sequence); err != nil {
 			return 0, err
 		}
 	}
@@ -262,21 +278,20 @@ func (s *store) add(p *prepared) (int64, error) {
 
 // earlier returns the place of the event that has p's id and source, or
 // events.ErrConflict if that one records something else.
-func (s *store) earlier(p *prepared, id, source any) (int64, error) {
-	rows, err := s.findEvent.QueryContext(background, id, source)
+func (s *store) earlier(p *prepared) (int64, error) {
+	var first numbered
+	found := false
+	err := query(s.conn, "SELECT "+columns+" FROM events WHERE id = ? AND source = ?", []any{p.row[1], p.row[2]},
+		func(row []driver.Value) (err error) {
+			found = true
+			first, err = scan(row)
+			return err
+		})
 	if err != nil {
 		return 0, err
 	}
-	defer rows.Close()
-	if !rows.Next() {
-		return 0, errors.Join(rows.Err(), fmt.Errorf("%w: event %q is indexed but missing", events.ErrCorrupt, p.id))
-	}
-	first, err := scan(rows)
-	if err != nil {
-		return 0, err
-	}
-	if err := rows.Close(); err != nil {
-		return 0, err
+	if !found {
+		return 0, fmt.Errorf("%w: event %q is indexed but missing", events.ErrCorrupt, p.id)
 	}
 	if err := first.spell(s.nameOf); err != nil {
 		return 0, err
@@ -297,10 +312,10 @@ func (s *store) numberOf(name string) (any, error) {
 		return id, nil
 	}
 	var id int64
-	err := s.findName.QueryRowContext(background, name).Scan(&id)
+	err := s.conn.QueryRowContext(background, "SELECT id FROM names WHERE name = ?", name).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
-		var res sql.Result
-		if res, err = s.insertName.ExecContext(background, name); err == nil {
+		var res driver.Result
+		if res, err = s.exec(s.insertName, name); err == nil {
 			id, err = res.LastInsertId()
 			s.fresh = append(s.fresh, name)
 		}
@@ -329,7 +344,7 @@ func (s *store) keep(c events.Content, sequence int64) error {
 	if s.kept[hash] {
 		return nil
 	}
-	if _, err := s.insertContent.ExecContext(background, hash[:], sequence, c.Body); err != nil {
+	if _, err := s.exec(s.insertContent, hash[:], sequence, c.Body); err != nil {
 		return err
 	}
 	if len(s.kept) >= maxKept {

@@ -1,0 +1,351 @@
+package events
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// A replay decodes every payload of a log, and encoding/json would be most of its
+// time. The decoder here reads what EncodeData writes for our own types: compact
+// JSON, names spelled exactly, each once. Wherever a payload is anything else it
+// gives up, and encoding/json decides; where it does not give up, the two agree.
+
+// shape is how the members of a struct type are decoded.
+type shape struct {
+	fields []field
+	byName map[string]int
+}
+
+type field struct {
+	name   string
+	index  []int
+	decode decodeFunc
+}
+
+// of returns the field in a struct.
+func (f *field) of(v reflect.Value) reflect.Value {
+	if len(f.index) == 1 {
+		return v.Field(f.index[0])
+	}
+	return v.FieldByIndex(f.index)
+}
+
+// decoder is where texts and documents that a payload refers to come from.
+type decoder struct {
+	resolve func(hash string) (*Loaded, error) // nil for a payload that has all inline
+}
+
+// content returns the content that b refers to, if b begins with a reference to one
+// of that kind.
+func (d *decoder) content(b []byte, text bool) (c *Loaded, rest []byte, ok bool) {
+	if d.resolve == nil || len(b) == 0 || b[0] != '{' {
+		return nil, nil, false
+	}
+	hash, isText, ok := cutRef(b)
+	if !ok || isText != text {
+		return nil, nil, false
+	}
+	c, err := d.resolve(hash)
+	return c, b[refLen:], err == nil
+}
+
+// value returns the JSON value at the beginning of b, with all inline.
+func (d *decoder) value(b []byte) (value, rest []byte, ok bool) {
+	end := valueEnd(b, 0)
+	value = b[:end]
+	if d.resolve != nil {
+		var err error
+		if value, err = Inline(value, d.resolve); err != nil {
+			return nil, nil, false
+		}
+	}
+	return value, b[end:], true
+}
+
+// decodeFunc sets v, which is zero, from the JSON value at the beginning of b and
+// returns what follows it; false if it gives up.
+type decodeFunc func(d *decoder, b []byte, v reflect.Value) (rest []byte, ok bool)
+
+var (
+	rawType  = reflect.TypeFor[json.RawMessage]()
+	timeType = reflect.TypeFor[time.Time]()
+)
+
+// newShape returns the shape of a struct type.
+func newShape(t reflect.Type) *shape {
+	s := &shape{byName: map[string]int{}}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous || !f.IsExported() || name == "-" {
+			continue
+		}
+		if name == "" {
+			name = f.Name
+		}
+		s.byName[name] = len(s.fields)
+		s.fields = append(s.fields, field{name, f.Index, decoderOf(f.Type)})
+	}
+	return s
+}
+
+// decoderOf returns the decoder of a type.
+func decoderOf(t reflect.Type) decodeFunc {
+	switch {
+	case t == rawType:
+		return decodeRaw
+	case t == timeType:
+		return decodeTime
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return decodeString
+	case reflect.Bool:
+		return decodeBool
+	case reflect.Int, reflect.Int64:
+		return decodeInt
+	case reflect.Struct:
+		return newShape(t).decode
+	case reflect.Pointer:
+		return decodePointer(decoderOf(t.Elem()))
+	case reflect.Slice:
+		return decodeSlice(decoderOf(t.Elem()))
+	}
+	panic("events: a payload has a " + t.String() + ", which no decoder reads")
+}
+
+// decode reads an object.
+func (s *shape) decode(d *decoder, b []byte, v reflect.Value) ([]byte, bool) {
+	if len(b) == 0 || b[0] != '{' {
+		return nil, false
+	}
+	if b = b[1:]; len(b) > 0 && b[0] == '}' {
+		return b[1:], true
+	}
+	var seen uint64
+	for {
+		if len(b) == 0 || b[0] != '"' {
+			return nil, false
+		}
+		end := bytes.IndexByte(b[1:], '"') + 1
+		if end == 0 || end+1 >= len(b) || b[end+1] != ':' {
+			return nil, false
+		}
+		name := b[1:end]
+		b = b[end+2:]
+		i, known := s.byName[string(name)]
+		switch {
+		case !known:
+			// encoding/json matches names in any case, and reads escapes in them.
+			if s.resembles(name) {
+				return nil, false
+			}
+			end := valueEnd(b, 0)
+			if !json.Valid(b[:end]) {
+				return nil, false
+			}
+			b = b[end:]
+		case i >= 64 || seen&(1<<i) != 0:
+			return nil, false
+		default:
+			seen |= 1 << i
+			f := &s.fields[i]
+			var ok bool
+			if b, ok = f.decode(d, b, f.of(v)); !ok {
+				return nil, false
+			}
+		}
+		if len(b) == 0 {
+			return nil, false
+		}
+		switch b[0] {
+		case ',':
+			b = b[1:]
+		case '}':
+			return b[1:], true
+		default:
+			return nil, false
+		}
+	}
+}
+
+// resembles reports whether name may stand for one of the fields without being
+// spelled as it is.
+func (s *shape) resembles(name []byte) bool {
+	if !isPlain(name) {
+		return true
+	}
+	for i := range s.fields {
+		if strings.EqualFold(s.fields[i].name, string(name)) {
+			return true
+		}
+	}
+	return false
+}
+
+func decodeString(d *decoder, b []byte, v reflect.Value) ([]byte, bool) {
+	if c, rest, ok := d.content(b, true); ok {
+		v.SetString(c.text)
+		return rest, true
+	}
+	text, rest, ok := readString(b)
+	if !ok {
+		return nil, false
+	}
+	v.SetString(text)
+	return rest, true
+}
+
+func decodeBool(_ *decoder, b []byte, v reflect.Value) ([]byte, bool) {
+	if rest, ok := bytes.CutPrefix(b, []byte("true")); ok {
+		v.SetBool(true)
+		return rest, true
+	}
+	return bytes.CutPrefix(b, []byte("false"))
+}
+
+func decodeInt(_ *decoder, b []byte, v reflect.Value) ([]byte, bool) {
+	const most = 18 // digits that an int64 holds whatever they are
+	digits := bytes.TrimPrefix(b, []byte("-"))
+	var n int64
+	i := 0
+	for ; i < len(digits) && i <= most && digits[i] >= '0' && digits[i] <= '9'; i++ {
+		n = 10*n + int64(digits[i]-'0')
+	}
+	if i == 0 || i > most || i > 1 && digits[0] == '0' {
+		return nil, false
+	}
+	if i < len(digits) && (digits[i] == '.' || digits[i] == 'e' || digits[i] == 'E') {
+		return nil, false
+	}
+	if len(digits) < len(b) {
+		n = -n
+	}
+	v.SetInt(n)
+	return digits[i:], true
+}
+
+func decodePointer(elem decodeFunc) decodeFunc {
+	return func(d *decoder, b []byte, v reflect.Value) ([]byte, bool) {
+		v.Set(reflect.New(v.Type().Elem()))
+		return elem(d, b, v.Elem())
+	}
+}
+
+func decodeSlice(elem decodeFunc) decodeFunc {
+	var decode decodeFunc
+	decode = func(d *decoder, b []byte, v reflect.Value) ([]byte, bool) {
+		if c, rest, ok := d.content(b, false); ok {
+			after, ok := decode(&decoder{}, []byte(c.text), v)
+			return rest, ok && len(after) == 0
+		}
+		if len(b) < 2 || b[0] != '[' {
+			return nil, false
+		}
+		v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+		if b = b[1:]; b[0] == ']' {
+			return b[1:], true
+		}
+		for {
+			v.Grow(1)
+			v.SetLen(v.Len() + 1)
+			var ok bool
+			if b, ok = elem(d, b, v.Index(v.Len()-1)); !ok || len(b) == 0 {
+				return nil, false
+			}
+			switch b[0] {
+			case ',':
+				b = b[1:]
+			case ']':
+				return b[1:], true
+			default:
+				return nil, false
+			}
+		}
+	}
+	return decode
+}
+
+func decodeRaw(d *decoder, b []byte, v reflect.Value) ([]byte, bool) {
+	value, rest, ok := d.value(b)
+	if !ok || !json.Valid(value) {
+		return nil, false
+	}
+	v.SetBytes(bytes.Clone(value))
+	return rest, true
+}
+
+// decodeTime reads the times that RFC 3339 has.
+func decodeTime(d *decoder, b []byte, v reflect.Value) ([]byte, bool) {
+	value, rest, ok := d.value(b)
+	if !ok || len(value) == 0 || value[0] != '"' {
+		return nil, false
+	}
+	return rest, v.Addr().Interface().(*time.Time).UnmarshalJSON(value) == nil
+}
+
+// readString reads the JSON string at the beginning of b.
+func readString(b []byte) (text string, rest []byte, ok bool) {
+	if len(b) == 0 || b[0] != '"' {
+		return "", nil, false
+	}
+	end := stringEnd(b, 0)
+	if end < 2 || b[end-1] != '"' {
+		return "", nil, false
+	}
+	inner := b[1 : end-1]
+	if isPlain(inner) {
+		return string(inner), b[end:], true
+	}
+	text, ok = unescape(inner)
+	return text, b[end:], ok
+}
+
+// isPlain reports whether the inside of a JSON string stands for itself: it has no
+// escape, no control code, and is UTF-8.
+func isPlain(inner []byte) bool {
+	ascii := true
+	for _, c := range inner {
+		if c == '\\' || c < ' ' {
+			return false
+		}
+		ascii = ascii && c < utf8.RuneSelf
+	}
+	return ascii || utf8.Valid(inner)
+}
+
+// escapes gives what the letter after a backslash stands for, but for "u".
+var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+// unescape reads the inside of a JSON string. It gives up at an escaped code point.
+func unescape(inner []byte) (string, bool) {
+	if !utf8.Valid(inner) {
+		return "", false
+	}
+	var text strings.Builder
+	text.Grow(len(inner))
+	for {
+		i := bytes.IndexByte(inner, '\\')
+		plain := inner
+		if i >= 0 {
+			plain = inner[:i]
+		}
+		for _, c := range plain {
+			if c < ' ' {
+				return "", false
+			}
+		}
+		text.Write(plain)
+		if i < 0 {
+			return text.String(), true
+		}
+		if i+1 == len(inner) || escapes[inner[i+1]] == 0 {
+			return "", false
+		}
+		text.WriteByte(escapes[inner[i+1]])
+		inner = inner[i+2:]
+	}
+}

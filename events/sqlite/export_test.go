@@ -1,0 +1,8 @@
+package sqlite
+
+// What the black-box tests cannot reach.
+var (
+	Pack   = pack
+	Unpack = unpack
+	Words  = words
+)

@@ -1,0 +1,129 @@
+package sqlite
+
+import (
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+
+	"mcpledger/events"
+)
+
+// columns of the table events, in its order.
+const columns = "sequence, id, source, type, subject, time, dataversion, recorded_at, " +
+	"config_key, run_id, attempt_id, call_id, actor, traceparent, data, hash"
+
+const columnCount = 16
+
+// numbered is an entry as its row has it: numbers in the place of names.
+type numbered struct {
+	entry
+	sourceID, typeID, subjectID, keyID, actorID int64
+}
+
+// query passes each row of columns that a query gives to take, which must not keep
+// the values. It asks the driver itself: a replay reads millions of rows, and
+// database/sql would spend as long again on converting each column. The query is
+// too short to be cancelled.
+func query(conn *sql.Conn, text string, args []any, take func(row []driver.Value) error) error {
+	named := make([]driver.NamedValue, len(args))
+	for i, arg := range args {
+		named[i] = driver.NamedValue{Ordinal: i + 1, Value: arg}
+	}
+	return conn.Raw(func(c any) error {
+		rows, err := c.(driver.QueryerContext).QueryContext(background, text, named)
+		if err != nil {
+			return err
+		}
+		row := make([]driver.Value, columnCount)
+		for err == nil {
+			if err = rows.Next(row); err == nil {
+				err = take(row)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return errors.Join(err, rows.Close())
+	})
+}
+
+// scan reads a row of columns.
+func scan(row []driver.Value) (numbered, error) {
+	var c cells
+	e := numbered{
+		entry: entry{
+			sequence: c.integer(row[0]), id: c.id(row[1]), time: noTime, dataVersion: c.integer(row[6]),
+			recordedAt: c.integer(row[7]), runID: c.id(row[9]), attemptID: c.id(row[10]), callID: c.id(row[11]),
+			traceParent: c.id(row[13]),
+		},
+		sourceID: c.integer(row[2]), typeID: c.integer(row[3]), subjectID: c.integer(row[4]),
+		keyID: c.integer(row[8]), actorID: c.integer(row[12]),
+	}
+	if row[5] != nil {
+		e.time = c.integer(row[5])
+	}
+	packed := c.bytes(row[14])
+	if hash := c.bytes(row[15]); copy(e.hash[:], hash) != len(e.hash) || len(hash) != len(e.hash) {
+		c.fail(fmt.Errorf("hash of %d bytes", len(hash)))
+	}
+	data, err := unpack(packed)
+	if err != nil {
+		c.fail(err)
+	}
+	e.data = data
+	if c.err != nil {
+		return e, fmt.Errorf("%w: event %d: %w", events.ErrCorrupt, e.sequence, c.err)
+	}
+	return e, nil
+}
+
+// cells reads the values of columns, and keeps the first error.
+type cells struct{ err error }
+
+func (c *cells) fail(err error) {
+	if c.err == nil {
+		c.err = err
+	}
+}
+
+// integer returns 0 for NULL.
+func (c *cells) integer(v driver.Value) int64 {
+	n, ok := v.(int64)
+	if !ok && v != nil {
+		c.fail(fmt.Errorf("%T in the place of a number", v))
+	}
+	return n
+}
+
+// id returns the empty text for NULL.
+func (c *cells) id(v driver.Value) string {
+	text, err := idText(v)
+	if err != nil {
+		c.fail(err)
+	}
+	return text
+}
+
+func (c *cells) bytes(v driver.Value) []byte {
+	b, ok := v.([]byte)
+	if !ok {
+		c.fail(fmt.Errorf("%T in the place of bytes", v))
+	}
+	return b
+}
+
+// spell fills in the names.
+func (e *numbered) spell(text func(id int64) (string, error)) error {
+	for _, c := range []struct {
+		to *string
+		id int64
+	}{{&e.source, e.sourceID}, {&e.typ, e.typeID}, {&e.subject, e.subjectID}, {&e.configKey, e.keyID}, {&e.actor, e.actorID}} {
+		var err error
+		if *c.to, err = text(c.id); err != nil {
+			return fmt.Errorf("event %d: %w", e.sequence, err)
+		}
+	}
+	return nil
+}
