@@ -49,14 +49,18 @@ func (s *State) Braked(name events.ServerName, caller, tool, argumentsHash strin
 	return Braked{Failures: f.Count, Since: f.FirstAt, Until: until, Text: f.Text}, true
 }
 
-// brake counts a call that failed by the tool's own word.
+// brake counts a call that failed by the tool's own word, if its start is known.
 func (c *connection) brake(e events.Event, call openCall, v rules.Verdict, policy rules.Brake) {
-	if policy.Failures <= 0 {
+	if policy.Failures <= 0 || call.Tool == "" {
 		return
 	}
 	at, key := e.HappenedAt(), brakeKey(call.Caller, call.Tool, call.ArgumentsHash)
 	f, known := c.Brakes[key]
-	if !known || (f.Count < policy.Failures && at.Sub(f.FirstAt) > policy.Within) {
+	since := f.FirstAt
+	if f.Count >= policy.Failures {
+		since = f.LastAt // it was refused meanwhile, so one more failure is enough for a while
+	}
+	if !known || at.Sub(since) > policy.Within {
 		f = failingCall{FirstAt: at}
 	}
 	f.Count++

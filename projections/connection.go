@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"cmp"
 	"time"
 
 	"mcpledger/events"
@@ -57,18 +58,6 @@ func causeOf(v rules.Verdict) Cause {
 		Class: v.Class, Disposition: v.Disposition, Signature: v.Signature,
 		Rule: v.Rule, Text: v.Text, Hint: v.Hint,
 	}
-}
-
-// Gate says that calls on a connection are refused until a check succeeds.
-type Gate struct {
-	Kind     rules.Gate      `json:"kind"`
-	Since    time.Time       `json:"since"`
-	Scope    string          `json:"required_scope,omitempty"`
-	EventID  string          `json:"event_id"`
-	Sequence events.Sequence `json:"sequence"`
-	// Checks spaces the checks: it grows with each that fails, and starts where the
-	// last gate left off when it is back soon.
-	Checks int `json:"checks,omitempty"`
 }
 
 // Attempt is the last thing that was done about a server.
@@ -196,14 +185,7 @@ func (c *connection) succeeded(e events.Event, d events.DiscoverySucceeded, star
 	c.Cause = nil
 	c.RetryAfter = 0
 	c.ProtocolVersion, c.ServerInfo = d.ProtocolVersion, d.ServerInfo
-	switch {
-	case c.Gate == nil:
-		c.GateCheckedFrom, c.Authorization = a.Sequence, Authorized
-	case a.Sequence > c.Gate.Sequence:
-		c.GateClearedAt, c.GateChecks = at, c.Gate.Checks
-		c.Gate = nil
-		c.GateCheckedFrom, c.Authorization = a.Sequence, Authorized
-	}
+	c.admitted(a, at)
 	c.settle(OutcomeSucceeded, at, start)
 	c.Last = &Attempt{EventID: e.ID, At: at, Trigger: a.Trigger, Outcome: OutcomeSucceeded, DurationMS: d.ElapsedMS}
 }
@@ -219,16 +201,12 @@ func (c *connection) failed(e events.Event, d events.DiscoveryFailed, v rules.Ve
 	base.Abandoned = 0
 	c.Tally = base.fail(failure{
 		link: link(e), cause: cause, policy: p.own, any: p.any,
-		pardon: stillPrinting(d.Evidence), exempt: exemption(a.Trigger, d.Evidence, v),
+		pardon: stillPrinting(d.Evidence), exempt: cmp.Or(c.gateExemption(a.Trigger), exemption(a.Trigger, d.Evidence, v)),
 	})
 	c.Cause = &cause
 	c.Reachability, c.Authorization = axes(c.Reachability, c.Authorization, d.Evidence, v)
 	c.RetryAfter = min(time.Duration(d.Evidence.RetryAfterMS)*time.Millisecond, time.Hour)
-	if c.Gate != nil {
-		g := *c.Gate
-		g.Checks++
-		c.Gate = &g
-	}
+	c.gateStays()
 	c.settle(OutcomeFailed, at, start)
 	c.Last = &Attempt{
 		EventID: e.ID, At: at, Trigger: a.Trigger, Outcome: OutcomeFailed,

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"mcpledger/events"
 	"mcpledger/projections/rules"
@@ -17,6 +16,9 @@ var (
 	ErrCatchingUp = errors.New("catching up with the log")
 	// ErrInFuture reports a moment beyond the head of the log.
 	ErrInFuture = errors.New("moment beyond the head of the log")
+	// ErrBreaksLaw3 reports a rule set that gates connections on more than 401, 403,
+	// scope and missing credentials. It may be replayed and shadowed, not activated.
+	ErrBreaksLaw3 = errors.New("rule set gates on more than 401, 403, scope and missing credentials")
 )
 
 // SnapshotStore keeps the latest snapshot of a fold, by version. Losing one costs
@@ -29,23 +31,32 @@ type SnapshotStore interface {
 // snapshotEvery is how many events may be folded before a new snapshot is due.
 const snapshotEvery = 10_000
 
-// Engine keeps a State current with a log, under the active rule set. It is safe
-// for concurrent use.
+// Engine keeps a State current with a log, under the active rule set, and answers
+// for any past moment. It is safe for concurrent use.
 type Engine struct {
-	log   events.Log
-	store SnapshotStore // nil: no snapshots
+	log      events.Log
+	store    SnapshotStore // nil: no snapshots
+	first    *rules.Set    // in force until the log has another activated
+	archive  *archive
+	recent   *recentStates
+	changing sync.Mutex // one change of the folds at a time
 
-	mu      sync.RWMutex
-	state   *State
-	ready   bool
-	pending []events.Event  // committed while catching up
-	saved   events.Sequence // of the last snapshot
+	activations activations
+
+	mu        sync.RWMutex
+	live      *follower
+	shadow    *follower       // of the set that runs beside the active one; nil: none does
+	candidate *follower       // of the set that is being activated; nil: none is
+	saved     events.Sequence // of the last snapshot
 }
 
 // NewEngine returns an engine that has folded nothing yet; CatchUp brings it to the
-// head. store may be nil.
+// head. set is the one in force: the last activated, if the log has an activation.
+// store may be nil.
 func NewEngine(log events.Log, set *rules.Set, store SnapshotStore) *Engine {
-	e := &Engine{log: log, store: store, state: New(set)}
+	e := &Engine{
+		log: log, store: store, first: set, archive: newArchive(), recent: newRecentStates(), live: follow(New(set)),
+	}
 	log.OnCommit(e.committed)
 	return e
 }
@@ -53,28 +64,28 @@ func NewEngine(log events.Log, set *rules.Set, store SnapshotStore) *Engine {
 // CatchUp folds from the latest usable snapshot to the head of the log. From then
 // on the state is current whenever an append has returned.
 func (e *Engine) CatchUp(ctx context.Context) error {
+	e.changing.Lock()
+	defer e.changing.Unlock()
 	state := e.restore(ctx)
 	from := state.Sequence()
-	for event, err := range e.log.Read(ctx, events.Query{After: from}) {
-		if err != nil {
-			return fmt.Errorf("catch up after %d: %w", state.Sequence(), err)
+	if from > 0 {
+		if err := e.archive.add(state); err != nil {
+			return err
 		}
-		state.Apply(event)
+	}
+	if err := e.advance(ctx, state, 0); err != nil {
+		return fmt.Errorf("catch up: %w", err)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, event := range e.pending {
-		if event.Sequence > state.Sequence() {
-			state.Apply(event)
-		}
-	}
-	e.state, e.pending, e.ready, e.saved = state, nil, true, from
+	e.saved = from
+	e.live.join(state)
 	return nil
 }
 
 // restore returns the state of the latest snapshot, or the empty one.
 func (e *Engine) restore(ctx context.Context) *State {
-	set := e.state.rules
+	set := e.Rules()
 	if e.store == nil {
 		return New(set)
 	}
@@ -91,42 +102,85 @@ func (e *Engine) restore(ctx context.Context) *State {
 
 func snapshotVersion(set *rules.Set) string { return FoldVersion + "/" + set.Hash() }
 
-// committed folds what the log just stored. The log calls it in order.
+// advance folds the events after state's place and before the sequence given, 0 for
+// all there are, and leaves marks on the way.
+func (e *Engine) advance(ctx context.Context, state *State, before events.Sequence) error {
+	for event, err := range e.log.Read(ctx, events.Query{After: state.Sequence(), Before: before}) {
+		if err != nil {
+			return fmt.Errorf("fold after %d: %w", state.Sequence(), err)
+		}
+		state.Apply(event)
+		if err := e.mark(state); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mark keeps the state in the archive if the last one kept lies far enough back.
+func (e *Engine) mark(state *State) error {
+	if !e.archive.due(state.rules.Hash(), state.Sequence()) {
+		return nil
+	}
+	return e.archive.add(state)
+}
+
+// committed folds what the log just stored. The log calls it in order, in its
+// writer's turn, so a set that was activated judges everything after its event.
 func (e *Engine) committed(batch []events.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.ready {
-		e.pending = append(e.pending, batch...)
-		return
-	}
 	for _, event := range batch {
-		e.state.Apply(event)
+		for _, f := range []*follower{e.live, e.shadow, e.candidate} {
+			f.take(event)
+		}
+		if activated, ok := event.Data.(events.RulesActivated); ok {
+			e.swap(activated.Hash)
+		}
+	}
+	if e.live.current {
+		// A mark that is not made costs time later, and nothing else.
+		_ = e.mark(e.live.state)
 	}
 }
 
-// SaveSnapshot stores the present state, if a store is there and force is set or
-// enough was folded since the last one.
+// SaveSnapshot stores the present state, and the marks of past ones, if a store is
+// there and force is set or enough was folded since the last time.
 func (e *Engine) SaveSnapshot(ctx context.Context, force bool) error {
-	e.mu.Lock()
-	if !e.ready || e.store == nil || (!force && e.state.Sequence() < e.saved+snapshotEvery) {
-		e.mu.Unlock()
+	if e.store == nil {
 		return nil
 	}
-	at, version := e.state.Sequence(), snapshotVersion(e.state.rules)
-	body, err := e.state.Snapshot()
-	e.saved = at
-	e.mu.Unlock()
-	if err != nil {
-		return fmt.Errorf("snapshot at %d: %w", at, err)
+	at, body, set, err := e.takeSnapshot(force)
+	if err != nil || set == nil {
+		return err
 	}
-	return e.store.SaveSnapshot(ctx, version, at, body)
+	if err := e.store.SaveSnapshot(ctx, snapshotVersion(set), at, body); err != nil {
+		return err
+	}
+	return e.saveArchive(ctx, at, force)
+}
+
+// takeSnapshot returns the present state's snapshot; no set when none is due.
+func (e *Engine) takeSnapshot(force bool) (events.Sequence, []byte, *rules.Set, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	state := e.live.state
+	if !e.live.current || (!force && state.Sequence() < e.saved+snapshotEvery) {
+		return 0, nil, nil, nil
+	}
+	body, err := state.Snapshot()
+	if err != nil {
+		return 0, nil, nil, fmt.Errorf("snapshot at %d: %w", state.Sequence(), err)
+	}
+	e.saved = state.Sequence()
+	return e.saved, body, state.rules, nil
 }
 
 // Ready reports whether the folds have caught up.
 func (e *Engine) Ready() bool {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	return e.ready
+	return e.live.current
 }
 
 // View calls fn with the present state, which fn must not keep nor change. It
@@ -134,10 +188,10 @@ func (e *Engine) Ready() bool {
 func (e *Engine) View(fn func(*State)) error {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	if !e.ready {
+	if !e.live.current {
 		return ErrCatchingUp
 	}
-	fn(e.state)
+	fn(e.live.state)
 	return nil
 }
 
@@ -145,72 +199,37 @@ func (e *Engine) View(fn func(*State)) error {
 func (e *Engine) Rules() *rules.Set {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	return e.state.rules
+	return e.live.state.rules
 }
 
-// Moment is a past moment to ask about: a place in the log, or a time. The zero
-// Moment is the present.
-type Moment struct {
-	Sequence events.Sequence
-	Time     time.Time
+// follower is a State that the log's commits reach. While the state is folded from
+// the log's past elsewhere, what is committed waits.
+type follower struct {
+	state   *State
+	current bool
+	waiting []events.Event
 }
 
-// IsZero reports whether m is the present.
-func (m Moment) IsZero() bool { return m == Moment{} }
+// follow returns a follower that is not current yet.
+func follow(s *State) *follower { return &follower{state: s} }
 
-// At returns the state at a moment, folded under set, and the now to ask it with.
-// With a nil set it is the one that was active then. It returns ErrInFuture for a
-// place beyond the head or a time after now.
-func (e *Engine) At(ctx context.Context, m Moment, set *rules.Set, now time.Time) (*State, time.Time, error) {
-	head, err := e.log.Head(ctx)
-	if err != nil {
-		return nil, time.Time{}, err
-	}
-	upTo := head.Sequence
+// take folds an event that was committed. A nil follower takes nothing.
+func (f *follower) take(e events.Event) {
 	switch {
-	case m.Sequence > head.Sequence, m.Time.After(now):
-		return nil, time.Time{}, ErrInFuture
-	case m.Sequence > 0:
-		upTo = m.Sequence
-	case !m.Time.IsZero():
-		if upTo, err = e.log.SequenceAt(ctx, m.Time); err != nil {
-			return nil, time.Time{}, err
-		}
-		now = m.Time
+	case f == nil:
+	case !f.current:
+		f.waiting = append(f.waiting, e)
+	case e.Sequence > f.state.Sequence():
+		f.state.Apply(e)
 	}
-	under := set
-	if under == nil {
-		under = e.Rules()
-	}
-	state, err := e.foldTo(ctx, upTo, under)
-	if err != nil {
-		return nil, time.Time{}, err
-	}
-	if active := state.Active(); set == nil && active.Hash != "" && active.Hash != under.Hash() {
-		if under, err = rules.Parse(active.Set, []byte(active.Text)); err != nil {
-			return nil, time.Time{}, fmt.Errorf("rules active at %d: %w", upTo, err)
-		}
-		if state, err = e.foldTo(ctx, upTo, under); err != nil {
-			return nil, time.Time{}, err
-		}
-	}
-	if m.Sequence > 0 {
-		now = state.RecordedAt()
-	}
-	return state, now, nil
 }
 
-// foldTo folds the events up to and including a place.
-func (e *Engine) foldTo(ctx context.Context, upTo events.Sequence, set *rules.Set) (*State, error) {
-	state := New(set)
-	if upTo == 0 {
-		return state, nil
+// join makes f current with a state that was folded from the log since f follows,
+// up to any place, and what was committed meanwhile.
+func (f *follower) join(s *State) {
+	waiting := f.waiting
+	f.state, f.current, f.waiting = s, true, nil
+	for _, e := range waiting {
+		f.take(e)
 	}
-	for event, err := range e.log.Read(ctx, events.Query{Before: upTo + 1}) {
-		if err != nil {
-			return nil, fmt.Errorf("fold to %d: %w", upTo, err)
-		}
-		state.Apply(event)
-	}
-	return state, nil
 }

@@ -25,6 +25,7 @@ func drawHistory(t *rapid.T) []events.Event {
 		events.ServerRemoved{}, events.DiscoverySkipped{Reason: "identical_failures"},
 		events.Unknown{Type: "weather.changed", JSON: []byte(`{"to":"rain"}`)},
 		events.ToolCallStarted{Tool: "now"}, events.ToolCallFailed{Tool: "now", Evidence: answers401.Evidence}, events.ToolCallAbandoned{Tool: "now"},
+		events.ToolCallSucceeded{Tool: "now", ElapsedMS: 1234}, events.ToolCallFailed{Tool: "now", Dispatched: true, IsError: true, Evidence: noSuchCity.Evidence, ElapsedMS: 7},
 	}
 	triggers := []events.Trigger{events.TriggerStartup, events.TriggerRetry, events.TriggerManual, events.TriggerCheck, events.TriggerVerify}
 	keys := []events.ConfigKey{keyA, keyA2, keyB}

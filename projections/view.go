@@ -158,7 +158,7 @@ func (s *State) view(source string, name events.ServerName, srv *server, now tim
 		Reachability: c.Reachability, Authorization: c.Authorization,
 		Cause: c.Cause, Skip: c.activeSkip(now), Gate: c.Gate, Last: c.Last,
 		VerifiedAt: c.VerifiedAt, Catalogue: srv.known().Catalogue,
-		ProtocolVersion: c.ProtocolVersion, ServerInfo: c.ServerInfo, Stats: srv.Stats,
+		ProtocolVersion: c.ProtocolVersion, ServerInfo: c.ServerInfo, Stats: srv.stats(),
 		Chain: c.Tally.Chain,
 	}
 	if srv.Entry != nil {
@@ -174,6 +174,9 @@ func (s *State) view(source string, name events.ServerName, srv *server, now tim
 	}
 	if c.Cause == nil && c.Tally.Skip.ActiveAt(now) {
 		v.Cause = &c.Tally.Skip.Cause
+	}
+	if c.Gate != nil {
+		v.Cause = &c.Gate.Cause
 	}
 	if p := v.Entry.Problem; p != nil {
 		cause := causeOf(s.rules.Classify(ProblemEvidence(v.Entry)))
@@ -191,6 +194,13 @@ func (s *State) view(source string, name events.ServerName, srv *server, now tim
 	v.Needs = needsOf(v)
 	v.Reason = reasonOf(v)
 	return v
+}
+
+// stats returns the counts with the times read off.
+func (srv *server) stats() Stats {
+	stats := srv.Stats
+	stats.CallP50MS, stats.CallP99MS = srv.Latency.quantile(0.5), srv.Latency.quantile(0.99)
+	return stats
 }
 
 // ProblemEvidence is the evidence of a fault found in an entry before anything was
@@ -305,7 +315,7 @@ func reasonOf(v Server) string {
 		return "No attempt has ended yet"
 	case StateBlocked:
 		if v.Gate != nil {
-			b.WriteString("Calls are refused since " + stamp(v.Gate.Since) + ": " + strings.ReplaceAll(string(v.Gate.Kind), "_", " "))
+			b.WriteString(cause + ": calls are refused since " + stamp(v.Gate.Since) + ", " + strings.ReplaceAll(string(v.Gate.Kind), "_", " "))
 			break
 		}
 		b.WriteString(cause)

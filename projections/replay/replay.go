@@ -1,0 +1,101 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"mcpledger/events"
+	"mcpledger/projections"
+	"mcpledger/projections/rules"
+)
+
+// Options limit what a report tells. They never limit what is folded.
+type Options struct {
+	// Since, inclusive, and Until, exclusive, bound the time of what is counted and
+	// listed. Zero: no bound.
+	Since, Until time.Time
+	// Servers are the only ones counted and listed. Empty: all.
+	Servers []events.ServerName
+	// All lists the rows in which the sides agree, too.
+	All bool
+	// Progress is told, now and then and in order, how far the replay is.
+	Progress func(done, total events.Sequence)
+	// Now is the clock by which the replay's duration is taken. Nil: it is 0.
+	Now func() time.Time
+}
+
+// Run puts the baseline and the candidate through the log as it is now and reports
+// where they part. It reads the log in pieces, so that its memory does not grow with
+// the log but for the states themselves. It returns ctx's error when ctx ends, else
+// errors of reading.
+func Run(ctx context.Context, log events.Log, baseline, candidate *rules.Set, opts Options) (Report, error) {
+	now := opts.Now
+	if now == nil {
+		now = func() time.Time { return time.Time{} }
+	}
+	began := now()
+	head, err := log.Head(ctx)
+	if err != nil {
+		return Report{}, fmt.Errorf("replay: %w", err)
+	}
+	base, other := newSide(baseline, opts.counted), newSide(candidate, opts.counted)
+	tally := newTally(opts)
+	for piece, err := range pieces(ctx, log, head.Sequence) {
+		if err != nil {
+			return Report{}, fmt.Errorf("replay: %w", err)
+		}
+		was, is := fold(base, other, piece)
+		tally.compare(piece, was, is)
+		if opts.Progress != nil && len(piece) > 0 {
+			opts.Progress(piece[len(piece)-1].Sequence, head.Sequence)
+		}
+	}
+	base.finish()
+	other.finish()
+	report := tally.report(base, other)
+	report.DurationMS = now().Sub(began).Milliseconds()
+	return report, nil
+}
+
+// fold puts both sides through a piece, at the same time, and returns their verdicts
+// by the events' places in it.
+func fold(base, other *side, piece []events.Event) (was, is []rules.Verdict) {
+	var both sync.WaitGroup
+	both.Go(func() { was = base.fold(piece) })
+	is = other.fold(piece)
+	both.Wait()
+	return was, is
+}
+
+func (s *side) fold(piece []events.Event) []rules.Verdict {
+	verdicts := make([]rules.Verdict, len(piece))
+	for i := range piece {
+		verdicts[i] = s.apply(piece[i])
+	}
+	return verdicts
+}
+
+// counted reports whether what happened to a server at a time is counted.
+func (o *Options) counted(at time.Time, server events.ServerName) bool {
+	return !at.Before(o.Since) && (o.Until.IsZero() || at.Before(o.Until)) && o.wants(server)
+}
+
+func (o *Options) wants(server events.ServerName) bool {
+	return len(o.Servers) == 0 || slices.Contains(o.Servers, server)
+}
+
+// standing is the state of a server at the end of a replay, stateRemoved when no
+// entry configures it any more.
+func (s *side) standing(who subject, key events.ConfigKey) projections.ServerState {
+	v, ok := s.state.Server(who.server, s.end)
+	if !ok || v.Source != who.source {
+		v, ok = s.state.Reported(who.source, who.server, key, s.end)
+	}
+	if !ok {
+		return stateRemoved
+	}
+	return v.State
+}
