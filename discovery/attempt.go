@@ -39,15 +39,13 @@ func (s *Service) attempt(ctx context.Context, r *run, srv *config.Server, n int
 // ask lists the tools of a server over a session of its own, or over the open one
 // when that server said there that its tools changed.
 func (s *Service) ask(ctx context.Context, srv *config.Server, target upstream.Target, trigger events.Trigger, began time.Time) (projections.Outcome, []events.Data, events.Evidence) {
-	session, shared, err := s.sessionFor(ctx, srv, target, trigger)
+	session, release, err := s.sessionFor(ctx, srv, target, trigger)
 	if err != nil {
 		return s.failed(ctx, err, began)
 	}
 	catalogue, err := session.ListTools(ctx)
 	info := session.Info()
-	if !shared {
-		s.closeSession(session)
-	}
+	release()
 	if err != nil {
 		return s.failed(ctx, err, began)
 	}
@@ -77,18 +75,19 @@ func masked(srv *config.Server, c upstream.Catalogue) (upstream.Catalogue, error
 	return upstream.ParseCatalogue(tools)
 }
 
-// sessionFor returns the session an attempt uses; a shared one is not its to close.
-func (s *Service) sessionFor(ctx context.Context, srv *config.Server, target upstream.Target, trigger events.Trigger) (session *upstream.Session, shared bool, err error) {
+// sessionFor returns the session an attempt uses, and how to be done with it: one of
+// its own is closed, the one of the calls is not.
+func (s *Service) sessionFor(ctx context.Context, srv *config.Server, target upstream.Target, trigger events.Trigger) (session *upstream.Session, release func(), err error) {
 	if trigger == events.TriggerRefresh {
-		if live := s.sessions.open(srv.Key); live != nil {
-			return live.Session, true, nil
+		if live, release := s.sessions.open(srv.Key); live != nil {
+			return live.Session, release, nil
 		}
 	}
 	if session, err = upstream.Open(ctx, target); err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
 	s.noteAnswered(srv.Key)
-	return session, false, nil
+	return session, func() { s.closeSession(session) }, nil
 }
 
 // maxInfoBytes bounds each text of what a server says of itself.

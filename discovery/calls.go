@@ -1,25 +1,22 @@
 package discovery
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"mcpledger/discovery/config"
 	"mcpledger/discovery/upstream"
 	"mcpledger/events"
 	"mcpledger/projections"
-	"mcpledger/projections/rules"
 )
 
 // ErrOutcomeUnrecorded reports a call that was sent and whose outcome could not be
-// written down. It is closed as abandoned once the log writes again.
+// written down. It is closed as abandoned once the log writes again. The error does
+// not match events.ErrUnavailable, which says that nothing was sent.
 var ErrOutcomeUnrecorded = errors.New("the call was sent, its outcome could not be recorded")
 
 const (
@@ -33,8 +30,8 @@ type Call struct {
 	Tool      string
 	Arguments json.RawMessage // a JSON object; nil: none
 	Meta      json.RawMessage // the request's _meta; nil: none
-	// Timeout is how long the call may go without an answer or progress; 0 means the
-	// entry's, else 60 s.
+	// Timeout is how long the call may wait for a session, and after that go without an
+	// answer or progress; 0 means the entry's, else 60 s.
 	Timeout time.Duration
 	// Caller is who asks, for the record; Client names the MCP client, for entries that
 	// give each client a session of its own.
@@ -48,292 +45,256 @@ type CallOutcome struct {
 	CallID, EventID string
 	Outcome         projections.Outcome // succeeded, failed, or OutcomeRefused
 	Duration        time.Duration
-	Dispatched      bool
+	Dispatched      bool            // it may have reached the server
 	Result          json.RawMessage // as the server sent it
 	RPC             *upstream.RPCError
 	Failure         *CallFailure
 }
 
-// CallFailure says why a call gave no usable result.
-type CallFailure struct {
-	Class      rules.Class
-	Code       string // one of the Code words
-	Evidence   events.Evidence
-	Detail     string // one sentence
-	Since      time.Time
-	ClearsOn   []string
-	RetryAfter time.Duration
+// Call calls a tool once, or says why it did not. Its start is on disk before
+// anything is sent and its outcome before it returns, also when ctx ends meanwhile,
+// which cancels the call at the server. Nothing is ever sent twice.
+//
+// The error is ErrUnknownServer, ErrStopping, events.ErrUnavailable (nothing was
+// sent) or ErrOutcomeUnrecorded (it was; the outcome has its id alone). Whatever else
+// went wrong is in the outcome.
+func (s *Service) Call(ctx context.Context, c Call) (CallOutcome, error) {
+	if !s.beginWork() {
+		return CallOutcome{}, ErrStopping
+	}
+	defer s.work.Done()
+	ctx, cancel := s.whileRunning(ctx)
+	defer cancel()
+
+	p := &pendingCall{Call: c, began: s.now(), argumentsHash: s.argumentsHash(c.Arguments)}
+	for range 3 {
+		if err := s.resolve(p); err != nil {
+			return CallOutcome{}, err
+		}
+		if refusal := s.refusal(ctx, p); refusal != nil {
+			return s.refuse(p, refusal)
+		}
+		out, err := s.send(ctx, p)
+		switch {
+		case !errors.Is(err, errGone):
+			return out, err
+		case s.ctx.Err() != nil:
+			return CallOutcome{}, ErrStopping
+		}
+		// The entry was edited before anything was recorded: the new one decides.
+	}
+	return s.refuse(p, notConnected(errGone))
 }
 
-// The codes of a CallFailure.
-const (
-	CodeToolError         = "tool_error"
-	CodeNetworkError      = "network_error"
-	CodeToolTimeout       = "tool_timeout"
-	CodeRemoteStatus      = "remote_status"
-	CodeRedirected        = "redirected"
-	CodeRemoteMCPError    = "remote_mcp_error"
-	CodeMalformed         = "malformed_response"
-	CodeTooLarge          = "response_too_large"
-	CodeSessionExpired    = "session_expired"
-	CodeAuthRequired      = "auth_required"
-	CodeInsufficientScope = "insufficient_scope"
-	CodeMissingCredential = "missing_credentials"
-	CodeProcessExited     = "process_exited"
-	CodeCancelled         = "cancelled"
-	CodeBlocked           = "blocked"
-	CodeSkipped           = "skipped"
-	CodeBraked            = "braked"
-	CodeBusy              = "busy"
-	CodeDisabled          = "disabled"
-	CodeDiscovering       = "discovering"
-	CodeNotConnected      = "not_connected"
-	CodeToolNotFound      = "tool_not_found"
-)
+// pendingCall is a Call on its way, with what it is called under.
+type pendingCall struct {
+	Call
+	began         time.Time
+	argumentsHash string
+	server        *config.Server
+	view          projections.Server // how the server stood when last looked at
+	silence       time.Duration
+	about         about
+}
 
-// Call calls a tool once, or says why it did not. Its start is on disk before
-// anything is sent and its outcome before it returns. Nothing is ever sent twice.
-//
-// The error is ErrUnknownServer, events.ErrUnavailable (nothing was sent) or
-// ErrOutcomeUnrecorded (it was). Whatever else went wrong is in the outcome.
-func (s *Service) Call(ctx context.Context, c Call) (CallOutcome, error) {
-	began := s.now()
-	srv, view, err := s.serverView(c.Server)
+// resolve finds the entry in force and how its server stands.
+func (s *Service) resolve(p *pendingCall) error {
+	srv, view, err := s.serverView(p.Server)
+	if err != nil {
+		return err
+	}
+	p.server, p.view = srv, view
+	p.silence = cmp.Or(p.Timeout, srv.Timeouts.Call, callSilence)
+	p.about = about{server: srv.Name, key: srv.Key, callID: newID(), actor: p.Caller}
+	return nil
+}
+
+// beginWork counts a piece of work for a stop to wait for, unless the service stops.
+func (s *Service) beginWork() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopping {
+		return false
+	}
+	s.work.Add(1)
+	return true
+}
+
+// whileRunning returns ctx, ended with the service.
+func (s *Service) whileRunning(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
+// send takes a place on the connection and dispatches the call there. It returns
+// errGone if the entry is not in force any more; nothing is recorded then.
+func (s *Service) send(ctx context.Context, p *pendingCall) (CallOutcome, error) {
+	l, err := s.sessions.line(p.server, p.Client)
 	if err != nil {
 		return CallOutcome{}, err
 	}
-	refusal := s.refusal(ctx, srv, view, c)
-	if refusal == nil {
-		refusal = s.braked(c)
+	if err := l.ready(); err != nil {
+		return s.refuse(p, notConnected(err))
 	}
-	if refusal != nil {
-		return s.refuse(ctx, srv, c, began, refusal)
-	}
-	l, err := s.sessions.line(srv, c.Client)
-	if err != nil {
-		return CallOutcome{}, ErrStopping
-	}
-	if err := l.backoff(began); err != nil {
-		return s.refuse(ctx, srv, c, began, notConnected(err))
-	}
-	leave, err := l.enter(ctx)
-	if err != nil {
-		return s.refuse(ctx, srv, c, began, busy(srv, err))
+	leave, waited, err := l.pool.enter(ctx)
+	switch {
+	case errors.Is(err, errGone):
+		return CallOutcome{}, err
+	case err != nil:
+		return s.refuse(p, busy(p.server, err))
 	}
 	defer leave()
-	return s.dispatch(ctx, l, srv, c, began)
+	if l.pool.hold.wait(ctx) || waited {
+		if err := s.resolve(p); err != nil {
+			return CallOutcome{}, err
+		}
+		if refusal := s.refusalNow(p); refusal != nil {
+			return s.refuse(p, refusal)
+		}
+	}
+	return s.dispatch(ctx, l, p)
 }
 
 // dispatch records the start, opens the session if there is none, sends the call
 // once, and records what came of it.
-func (s *Service) dispatch(ctx context.Context, l *line, srv *config.Server, c Call, began time.Time) (CallOutcome, error) {
-	a := about{server: srv.Name, key: srv.Key, callID: newID(), actor: c.Caller}
-	started := events.ToolCallStarted{
-		Tool: c.Tool, ArgumentsHash: s.argumentsHash(c.Arguments), ArgumentsSize: int64(len(c.Arguments)), Caller: c.Caller,
-	}
-	if srv.Settings.RecordCalls {
-		started.Arguments = string(srv.Redactor.JSON(c.Arguments))
-	}
-	if _, err := s.append(ctx, a, started); err != nil {
+func (s *Service) dispatch(ctx context.Context, l *line, p *pendingCall) (CallOutcome, error) {
+	held := l.hold()
+	start := s.event(p.about, p.started(held))
+	if err := s.appendCall(start); err != nil {
+		if held != nil {
+			l.release(held)
+		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			// It may have been stored after all. Appending it once more does no harm.
+			s.work.Go(func() { s.abandon(p, start) })
+			err = fmt.Errorf("start of call %s: %w", p.about.callID, events.ErrUnavailable)
+		}
 		return CallOutcome{}, err
 	}
-	result, generation, err := s.send(ctx, l, srv, c)
-	elapsed := s.now().Sub(began)
-	out := CallOutcome{CallID: a.callID, Outcome: projections.OutcomeSucceeded, Duration: elapsed, Dispatched: true, Result: result}
-	var data events.Data
-	if err == nil {
-		done := events.ToolCallSucceeded{
-			Tool: c.Tool, ElapsedMS: elapsed.Milliseconds(), ResultSize: int64(len(result)), Generation: generation,
+	onStatus, recorded := l.pool.hold.watch()
+	defer recorded()
+	result, generation, err := s.callTool(ctx, l, held, p, onStatus)
+	out, data := s.outcome(p, result, generation, err)
+	end := s.event(p.about, data)
+	if err := s.appendCall(end); err != nil {
+		s.work.Go(func() { s.abandon(p) })
+		if !out.Dispatched {
+			return CallOutcome{}, fmt.Errorf("outcome of call %s: %w", p.about.callID, events.ErrUnavailable)
 		}
-		if srv.Settings.RecordCalls {
-			done.Result = string(srv.Redactor.JSON(result))
-		}
-		data = done
-	} else {
-		failure := asFailure(err)
-		ev := failure.Evidence
-		if ev.ElapsedMS == 0 {
-			ev.ElapsedMS = elapsed.Milliseconds()
-		}
-		out.Outcome, out.Dispatched, out.RPC = projections.OutcomeFailed, ev.Dispatched, failure.RPC
-		out.Failure = s.describeFailure(err, ev)
-		data = events.ToolCallFailed{
-			Tool: c.Tool, ElapsedMS: elapsed.Milliseconds(), Dispatched: ev.Dispatched, ResultSize: int64(len(result)),
-			IsError: ev.ErrorKind == events.KindToolError, Generation: generation, Evidence: ev,
-		}
+		return CallOutcome{CallID: p.about.callID, Dispatched: true},
+			fmt.Errorf("call %s: %w: %s", p.about.callID, ErrOutcomeUnrecorded, err.Error())
 	}
-	id, err := s.recordOutcome(ctx, a, data)
-	if err != nil {
-		go s.abandon(a, c.Tool)
-		return CallOutcome{CallID: a.callID}, err
-	}
-	out.EventID = id
+	out.EventID = end.ID
 	if out.Failure != nil {
-		s.announce(ctx, srv.Name)
+		s.announce(ctx, p.server.Name)
 	}
 	return out, nil
 }
 
-// send opens a session if there is none and calls the tool on it. A session that a
-// call found broken is discarded, unless a newer one took its place.
-func (s *Service) send(ctx context.Context, l *line, srv *config.Server, c Call) (result json.RawMessage, generation int64, err error) {
-	live, err := l.session(ctx)
-	if err != nil {
-		return nil, 0, undispatched(err)
+// started is the start of a call as it is recorded; the session is nil while it is to
+// be opened yet.
+func (p *pendingCall) started(live *liveSession) events.ToolCallStarted {
+	d := events.ToolCallStarted{
+		Tool: p.toolName(), ArgumentsHash: p.argumentsHash, ArgumentsSize: int64(len(p.Arguments)), Caller: p.Caller,
 	}
-	silence := cmp.Or(c.Timeout, srv.Timeouts.Call, callSilence)
-	result, err = live.CallTool(ctx, c.Tool, c.Arguments, upstream.CallOptions{
-		Meta: c.Meta, Progress: c.Progress, Silence: silence,
-		Total: max(cmp.Or(srv.Timeouts.CallTotal, callTotal), silence),
-	})
-	var failure *upstream.Failure
-	if errors.As(err, &failure) && breaksSession(failure.Evidence) {
-		l.discard(live, string(failure.Evidence.ErrorKind), &failure.Evidence)
+	if live != nil {
+		d.Generation = live.generation
 	}
-	return result, live.generation, err
+	if p.server.Settings.RecordCalls {
+		d.Arguments = string(p.server.Redactor.JSON(p.Arguments))
+	}
+	return d
 }
 
-// undispatched marks a failure to open a session as one before the call was sent.
-func undispatched(err error) error {
-	var failure *upstream.Failure
-	var waiting *notConnectedError
-	if errors.As(err, &waiting) || !errors.As(err, &failure) {
+// toolName is the tool's name as it is recorded and repeated: it is the caller's word.
+func (p *pendingCall) toolName() string { return config.Cut(p.Tool, maxToolBytes) }
+
+// maxToolBytes bounds the name of a tool where it is not sent but shown.
+const maxToolBytes = 128
+
+// callTool calls the tool on the line's session.
+func (s *Service) callTool(ctx context.Context, l *line, held *liveSession, p *pendingCall, onStatus func(int)) (result json.RawMessage, generation int64, err error) {
+	err = l.over(ctx, held, p.silence, func(live *liveSession) error {
+		generation = live.generation
+		result, err = live.CallTool(ctx, p.Tool, p.Arguments, upstream.CallOptions{
+			Meta: p.Meta, Progress: p.Progress, Silence: p.silence,
+			Total: max(cmp.Or(p.server.Timeouts.CallTotal, callTotal), p.silence),
+			Tool:  s.definition(ctx, l, live, p), OnStatus: onStatus,
+		})
 		return err
-	}
-	before := *failure
-	before.Evidence.Dispatched = false
-	return &before
+	})
+	return result, generation, err
 }
 
-// breaksSession reports whether a call's failure leaves its session unfit for the
-// next call: whatever came or did not come on the wire, but not an answer, be it a
-// refusal.
-func breaksSession(ev events.Evidence) bool {
-	switch ev.ErrorKind {
-	case events.KindJSONRPC, events.KindToolError, events.KindCancelled, events.KindRedirect:
-		return false
-	case events.KindHTTPStatus:
-		return ev.HTTPStatus == 404 && ev.SessionSent
-	case events.KindExecNotFound, events.KindPermission, events.KindExit, events.KindSignal, events.KindDNS,
-		events.KindRefused, events.KindReset, events.KindUnreachable, events.KindTLS, events.KindTimeoutConnect,
-		events.KindTimeoutHeaders, events.KindTimeoutBody, events.KindTimeoutStart, events.KindEOF,
-		events.KindMalformed, events.KindOversized:
+// outcome says what became of a dispatched call, for its caller and for the log.
+func (s *Service) outcome(p *pendingCall, result json.RawMessage, generation int64, err error) (CallOutcome, events.Data) {
+	elapsed := s.now().Sub(p.began)
+	out := CallOutcome{
+		CallID: p.about.callID, Outcome: projections.OutcomeSucceeded, Duration: elapsed, Dispatched: true, Result: result,
 	}
-	return true
+	if err == nil {
+		d := events.ToolCallSucceeded{
+			Tool: p.toolName(), ElapsedMS: elapsed.Milliseconds(), ResultSize: int64(len(result)), Generation: generation,
+		}
+		if p.server.Settings.RecordCalls {
+			d.Result = string(p.server.Redactor.JSON(result))
+		}
+		return out, d
+	}
+	failure := asFailure(err)
+	ev := failure.Evidence
+	ev.ElapsedMS = elapsed.Milliseconds()
+	out.Outcome, out.Dispatched, out.RPC = projections.OutcomeFailed, ev.Dispatched, failure.RPC
+	out.Failure = s.describeFailure(err, ev)
+	return out, events.ToolCallFailed{
+		Tool: p.toolName(), ElapsedMS: ev.ElapsedMS, Dispatched: ev.Dispatched, ResultSize: int64(len(result)),
+		IsError: ev.ErrorKind == events.KindToolError, Generation: generation, Evidence: ev,
+	}
 }
 
-// recordOutcome appends a call's outcome, even when its caller has gone.
-func (s *Service) recordOutcome(ctx context.Context, a about, d events.Data) (string, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+// appendCall appends an event of a call, even when its caller has gone.
+func (s *Service) appendCall(batch ...events.Event) error {
+	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
 	defer cancel()
-	id, err := s.append(ctx, a, d)
-	if err != nil {
-		return "", errors.Join(ErrOutcomeUnrecorded, err)
-	}
-	return id, nil
+	_, err := s.log.Append(ctx, batch)
+	return err
 }
 
 // abandon closes a call whose outcome could not be recorded, once the log writes
 // again. What is not closed when the service ends is closed at its next start.
-func (s *Service) abandon(a about, tool string) {
+func (s *Service) abandon(p *pendingCall, before ...events.Event) {
+	batch := append(before, s.event(p.about, events.ToolCallAbandoned{Tool: p.toolName()}))
 	for pause(s.ctx, time.Second) == nil {
-		ctx, cancel := context.WithTimeout(s.ctx, recordTimeout)
-		_, err := s.append(ctx, a, events.ToolCallAbandoned{Tool: tool})
-		cancel()
-		if err == nil {
+		if s.appendCall(batch...) == nil {
 			return
 		}
 	}
 }
 
-// argumentsHash is equal for equal arguments and tells nothing else of them.
-func (s *Service) argumentsHash(arguments json.RawMessage) string {
-	mac := hmac.New(sha256.New, s.callKey)
-	mac.Write(canonicalArguments(arguments))
-	return hex.EncodeToString(mac.Sum(nil)[:16])
-}
-
-// canonicalArguments returns the arguments without white space, keys sorted.
-func canonicalArguments(arguments json.RawMessage) []byte {
-	dec := json.NewDecoder(bytes.NewReader(arguments))
-	dec.UseNumber()
-	var v any
-	if dec.Decode(&v) != nil {
-		return arguments
+// refuse records a call that is not sent.
+func (s *Service) refuse(p *pendingCall, f *CallFailure) (CallOutcome, error) {
+	refused := events.ToolCallRefused{
+		Tool: p.toolName(), Reason: f.Code, Detail: p.server.Redactor.Text(f.Detail, events.MaxErrorBytes), Caller: p.Caller,
+		Since: f.Since, ClearsOn: f.ClearsOn,
 	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		return arguments
+	if f.Evidence.Phase != "" {
+		refused.Evidence = &f.Evidence
 	}
-	return b
-}
-
-func asFailure(err error) *upstream.Failure {
-	var failure *upstream.Failure
-	if errors.As(err, &failure) {
-		return failure
-	}
-	ev := events.Evidence{Phase: events.PhaseConnect, Error: err.Error()}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		ev.ErrorKind = events.KindCancelled
-	}
-	return &upstream.Failure{Evidence: ev}
-}
-
-// describeFailure says in the API's words what a call's failure is.
-func (s *Service) describeFailure(err error, ev events.Evidence) *CallFailure {
-	verdict := s.engine.Rules().Classify(ev)
-	f := &CallFailure{
-		Class: verdict.Class, Evidence: ev, Detail: cmp.Or(ev.Error, verdict.Text),
-		Code: codeOf(ev, verdict), RetryAfter: time.Duration(ev.RetryAfterMS) * time.Millisecond,
-	}
-	var failed *notConnectedError
-	if errors.As(err, &failed) {
-		f.Code, f.RetryAfter = CodeNotConnected, failed.retryAfter
-	}
-	return f
-}
-
-// codeOf names a failure; a gate's status comes before everything else.
-func codeOf(ev events.Evidence, v rules.Verdict) string {
-	switch v.Gate {
-	case rules.GateAuthRequired:
-		return CodeAuthRequired
-	case rules.GateInsufficientScope:
-		return CodeInsufficientScope
-	case rules.GateCredentialsMissing:
-		return CodeMissingCredential
-	case rules.GateNone:
-	}
-	switch ev.ErrorKind {
-	case events.KindToolError:
-		return CodeToolError
-	case events.KindJSONRPC:
-		return CodeRemoteMCPError
-	case events.KindHTTPStatus:
-		if ev.HTTPStatus == 404 && ev.SessionSent {
-			return CodeSessionExpired
+	e := s.event(p.about, refused)
+	if err := s.appendCall(e); err != nil {
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = fmt.Errorf("refusal of call %s: %w", p.about.callID, events.ErrUnavailable)
 		}
-		return CodeRemoteStatus
-	case events.KindRedirect:
-		return CodeRedirected
-	case events.KindMalformed:
-		return CodeMalformed
-	case events.KindOversized:
-		return CodeTooLarge
-	case events.KindTimeoutConnect, events.KindTimeoutHeaders, events.KindTimeoutBody, events.KindTimeoutStart:
-		return CodeToolTimeout
-	case events.KindExit, events.KindSignal, events.KindExecNotFound, events.KindPermission:
-		return CodeProcessExited
-	case events.KindCancelled:
-		return CodeCancelled
-	case events.KindEOF:
-		if ev.Transport == events.TransportStdio {
-			return CodeProcessExited
-		}
-	case events.KindDNS, events.KindRefused, events.KindReset, events.KindUnreachable, events.KindTLS:
+		return CallOutcome{}, err
 	}
-	return CodeNetworkError
+	return CallOutcome{
+		CallID: p.about.callID, EventID: e.ID, Outcome: projections.OutcomeRefused,
+		Duration: s.now().Sub(p.began), Failure: f,
+	}, nil
 }
 
 // serverView returns a server's entry and how it stands.

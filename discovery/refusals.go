@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"mcpledger/discovery/config"
@@ -16,27 +17,39 @@ import (
 const onUseInterval = time.Minute
 
 // refusal returns why a call is not sent, nil if it is. A call that names a tool of a
-// skipped server makes one attempt first, once a minute at most; one whose server has
-// no outcome yet waits for it.
-func (s *Service) refusal(ctx context.Context, srv *config.Server, v projections.Server, c Call) *CallFailure {
-	switch v.State {
-	case projections.StateDiscovering:
-		s.awaitFlight(ctx, srv.Name)
-	case projections.StateSkipped:
-		if v.Skip.Reason == projections.SkipPinned || v.Skip.Reason == projections.SkipAuth || !s.probeOnUse(ctx, srv) {
-			return refusalOf(v, c)
-		}
-	case projections.StateDisabled, projections.StateBlocked, projections.StateFailed,
-		projections.StateUnreachable, projections.StateReady:
-		return refusalOf(v, c)
+// skipped server has it attempted first, once a minute at most; one whose server has
+// no outcome yet waits for it. Neither waits longer than the call may.
+func (s *Service) refusal(ctx context.Context, p *pendingCall) *CallFailure {
+	ctx, cancel := context.WithTimeout(ctx, p.silence)
+	defer cancel()
+	v := p.view
+	switch {
+	case v.State == projections.StateDiscovering:
+		s.awaitFlight(ctx, p.Server)
+	case v.State == projections.StateSkipped && probed(v.Skip) && s.probeOnUse(ctx, p.server):
+	default:
+		return s.refusalNow(p)
 	}
-	if _, now, err := s.serverView(srv.Name); err == nil {
-		v = now
+	if err := s.resolve(p); err != nil {
+		return &CallFailure{Code: CodeNotConnected, Detail: err.Error()} // it was removed meanwhile
 	}
-	return refusalOf(v, c)
+	return s.refusalNow(p)
 }
 
-// refusalOf says why the state of a server forbids a call.
+// refusalNow returns why a call is not sent as its server stands.
+func (s *Service) refusalNow(p *pendingCall) *CallFailure {
+	if f := refusalOf(p.view, p.Call); f != nil {
+		return f
+	}
+	return s.braked(p)
+}
+
+// probed reports whether a call may have a server attempted in spite of its skip.
+func probed(skip *projections.Skip) bool {
+	return skip.Reason != projections.SkipPinned && skip.Reason != projections.SkipAuth
+}
+
+// refusalOf says why the state of a server forbids a call, nil if it does not.
 func refusalOf(v projections.Server, c Call) *CallFailure {
 	f := CallFailure{Detail: v.Reason}
 	for _, clearing := range v.Clearings() {
@@ -46,29 +59,25 @@ func refusalOf(v projections.Server, c Call) *CallFailure {
 	case projections.StateDisabled:
 		f.Code = CodeDisabled
 	case projections.StateBlocked:
-		f.Code = CodeBlocked
+		f.Code = CodeMissingCredential
 		if v.Gate != nil {
-			f.Code, f.Since = string(v.Gate.Kind), v.Gate.Since
-		} else {
-			f.Code = CodeMissingCredential
-		}
-		if f.Code == string(projections.CredentialsMissing) {
-			f.Code = CodeMissingCredential
+			f.Code, f.Since = codeOfGate(v.Gate.Kind), v.Gate.Since
 		}
 	case projections.StateSkipped:
 		f.Code, f.Since = CodeSkipped, v.Skip.Since
 	case projections.StateDiscovering:
 		f.Code = CodeDiscovering
 	case projections.StateFailed, projections.StateUnreachable, projections.StateReady:
-		if v.Entry.Problem != nil {
+		switch {
+		case v.Entry.Problem != nil:
 			f.Code = CodeBlocked
-			break
-		}
-		if v.Catalogue == nil || v.Catalogue.Has(c.Tool) {
+		case v.Catalogue == nil || v.Offers(c.Tool):
 			return nil
+		default:
+			return &CallFailure{
+				Code: CodeToolNotFound, Detail: fmt.Sprintf("%s offers no tool %q", v.Name, config.Cut(c.Tool, maxToolBytes)),
+			}
 		}
-		f.Code, f.Detail = CodeToolNotFound, fmt.Sprintf("%s offers no tool %q", v.Name, c.Tool)
-		f.ClearsOn = nil
 	}
 	if v.Cause != nil {
 		f.Class = v.Cause.Class
@@ -78,12 +87,12 @@ func refusalOf(v projections.Server, c Call) *CallFailure {
 
 // braked returns the refusal of a call that kept failing in the same way, nil if
 // there is none.
-func (s *Service) braked(c Call) *CallFailure {
+func (s *Service) braked(p *pendingCall) *CallFailure {
 	var b projections.Braked
 	var held bool
 	now := s.now()
-	hash := s.argumentsHash(c.Arguments)
-	if err := s.engine.View(func(st *projections.State) { b, held = st.Braked(c.Server, c.Caller, c.Tool, hash, now) }); err != nil || !held {
+	err := s.engine.View(func(st *projections.State) { b, held = st.Braked(p.Server, p.Caller, p.Tool, p.argumentsHash, now) })
+	if err != nil || !held {
 		return nil
 	}
 	return &CallFailure{
@@ -93,15 +102,18 @@ func (s *Service) braked(c Call) *CallFailure {
 	}
 }
 
+// notConnected is the refusal of a call while no session may be opened.
 func notConnected(err error) *CallFailure {
 	f := &CallFailure{Code: CodeNotConnected, Detail: err.Error()}
-	var failed *notConnectedError
-	if errors.As(err, &failed) {
-		f.Evidence, f.RetryAfter = failed.failure.Evidence, failed.retryAfter
+	var waiting *notConnectedError
+	if errors.As(err, &waiting) {
+		f.Evidence, f.Since, f.RetryAfter = waiting.failure.Evidence, waiting.since, waiting.retryAfter
+		f.ClearsOn = []string{projections.ClearsOnExpiry}
 	}
 	return f
 }
 
+// busy is the refusal of a call that got no place.
 func busy(srv *config.Server, err error) *CallFailure {
 	if !errors.Is(err, errBusy) {
 		return &CallFailure{Code: CodeCancelled, Detail: "cancelled while waiting for a free place"}
@@ -109,25 +121,6 @@ func busy(srv *config.Server, err error) *CallFailure {
 	return &CallFailure{
 		Code: CodeBusy, Detail: fmt.Sprintf("%s has as many calls under way as it may have", srv.Name), RetryAfter: time.Second,
 	}
-}
-
-// refuse records a call that is not sent.
-func (s *Service) refuse(ctx context.Context, srv *config.Server, c Call, began time.Time, f *CallFailure) (CallOutcome, error) {
-	a := about{server: srv.Name, key: srv.Key, callID: newID(), actor: c.Caller}
-	refused := events.ToolCallRefused{
-		Tool: c.Tool, Reason: f.Code, Detail: srv.Redactor.Text(f.Detail, events.MaxErrorBytes), Caller: c.Caller,
-		Since: f.Since, ClearsOn: f.ClearsOn,
-	}
-	if f.Evidence.Phase != "" {
-		refused.Evidence = &f.Evidence
-	}
-	id, err := s.append(ctx, a, refused)
-	if err != nil {
-		return CallOutcome{}, err
-	}
-	return CallOutcome{
-		CallID: a.callID, EventID: id, Outcome: projections.OutcomeRefused, Duration: s.now().Sub(began), Failure: f,
-	}, nil
 }
 
 // refreshInterval is how often at most a server's tools are listed anew because it
@@ -139,27 +132,30 @@ const refreshInterval = 30 * time.Second
 // call; so a burst makes one run at the start and one at the end.
 func (s *Service) toolsChanged(name events.ServerName) {
 	if _, err := s.begin(s.ctx, request{trigger: events.TriggerRefresh, servers: []events.ServerName{name}}); err != nil {
-		s.logger.WarnContext(s.ctx, "tools not listed anew", "server", string(name), "err", err)
+		s.logger.WarnContext(s.ctx, "tools not listed anew", slog.String("server", string(name)), slog.Any("err", err))
 	}
 	s.awaitFlight(s.ctx, name)
 	_ = pause(s.ctx, refreshInterval) // ends early when the service stops
 }
 
-// probeOnUse makes one attempt on a skipped server for a call, and reports whether
-// it was made.
+// probeOnUse makes one attempt on a skipped server for a call, or joins the one under
+// way, and reports whether there was any.
 func (s *Service) probeOnUse(ctx context.Context, srv *config.Server) bool {
 	s.mu.Lock()
 	now := s.now()
-	allowed := now.Sub(s.probed[srv.Name]) >= onUseInterval
+	under := s.flights[srv.Name] != nil
+	allowed := !under && now.Sub(s.probed[srv.Name]) >= onUseInterval
 	if allowed {
 		s.probed[srv.Name] = now
 	}
 	s.mu.Unlock()
-	if !allowed {
+	if !under && !allowed {
 		return false
 	}
-	if _, err := s.begin(ctx, request{trigger: events.TriggerOnUse, servers: []events.ServerName{srv.Name}}); err != nil {
-		return false
+	if allowed {
+		if _, err := s.begin(ctx, request{trigger: events.TriggerOnUse, servers: []events.ServerName{srv.Name}}); err != nil {
+			return false
+		}
 	}
 	s.awaitFlight(ctx, srv.Name)
 	return true

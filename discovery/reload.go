@@ -81,7 +81,7 @@ func (s *Service) applied() (map[events.ServerName]config.Applied, error) {
 func (s *Service) adopt(c *config.Config, d config.Difference) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.config = c
+	s.config, s.redactor = c, c.Redactor()
 	s.servers = make(map[events.ServerName]*config.Server, len(c.Servers))
 	for _, srv := range c.Servers {
 		s.servers[srv.Name] = srv
@@ -106,6 +106,13 @@ func (s *Service) adopt(c *config.Config, d config.Difference) {
 		}
 	}
 	s.sessions.keep(inForce)
+}
+
+// Redactor returns what masks the secrets of all servers now configured.
+func (s *Service) Redactor() *config.Redactor {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.redactor
 }
 
 // Watched returns the files whose change calls for a reload.

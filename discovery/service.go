@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mcpledger/discovery/config"
+	"mcpledger/discovery/upstream"
 	"mcpledger/events"
 	"mcpledger/projections"
 )
@@ -48,6 +49,10 @@ type Options struct {
 	RetryWait time.Duration
 	// ShutdownBudget bounds the end of all servers' processes together; 0 means 8 s.
 	ShutdownBudget time.Duration
+	// Mark is this instance's alone, and stands in the environment of its servers'
+	// processes, so that a start after a crash ends what is left of them. Empty: they
+	// are not marked, and none is ended.
+	Mark string
 }
 
 // Service keeps the log up to date with what servers do. One Service owns a log.
@@ -64,8 +69,11 @@ type Service struct {
 	launches *pacer
 	voice    *announcer
 
+	mark string
+
 	sessions *sessions
 	callKey  []byte
+	notice   func(server events.ServerName, client string, n upstream.Notice) // see OnNotice; may be nil
 
 	kick chan struct{} // something may have become due
 
@@ -73,6 +81,7 @@ type Service struct {
 
 	mu       sync.Mutex
 	config   *config.Config
+	redactor *config.Redactor
 	servers  map[events.ServerName]*config.Server
 	flights  map[events.ServerName]*flight
 	probed   map[events.ServerName]time.Time // last attempt that a call asked for
@@ -107,7 +116,7 @@ func New(o Options) *Service {
 		voice: newAnnouncer(o.Logger), kick: make(chan struct{}, 1),
 		servers: map[events.ServerName]*config.Server{}, flights: map[events.ServerName]*flight{},
 		answered: map[events.ConfigKey]bool{}, probed: map[events.ServerName]time.Time{},
-		callKey: o.CallKey, ctx: ctx, cancel: cancel,
+		callKey: o.CallKey, mark: o.Mark, ctx: ctx, cancel: cancel,
 	}
 	s.sessions = newSessions(s)
 	return s
@@ -117,6 +126,7 @@ func New(o Options) *Service {
 // unfinished, and takes the config. A config that cannot be used is an error, since
 // there is no last good one to keep. The engine must have caught up.
 func (s *Service) Start(ctx context.Context, pid int) error {
+	s.endLeftovers(ctx)
 	if _, err := s.append(ctx, about{}, events.ServiceStarted{Version: s.version, Instance: s.source, PID: pid}); err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func (s *Service) target(srv *config.Server) upstream.Target {
 	}
 	return upstream.Target{
 		Name: srv.Name, Transport: srv.Transport,
-		Command: srv.Command, Args: srv.Args, Env: environ(srv), Dir: srv.Cwd,
+		Command: srv.Command, Args: srv.Args, Env: s.marked(environ(srv)), Dir: srv.Cwd,
 		Label: srv.Redactor.String(label),
 		URL:   srv.URL, Headers: srv.Headers,
 		MaxMessageBytes: srv.Settings.MaxResult,
@@ -86,6 +86,7 @@ const firstModern = "2026-07-28"
 // has its package now, and the short budget does from here on.
 func (s *Service) noteAnswered(key events.ConfigKey) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.answered[key] = true
+	s.mu.Unlock()
+	s.sessions.answered(key)
 }

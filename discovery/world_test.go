@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,17 +30,20 @@ const patience = 30 * time.Second
 // world is a data folder, a config file and a clock, in which the service is started
 // again and again.
 type world struct {
-	t       *testing.T
+	t       testing.TB
 	data    string
 	file    string
 	entries map[string]map[string]any
 	env     map[string]string
-	ahead   time.Duration // of the clock
+	ahead   atomic.Int64 // of the clock, in nanoseconds
+	frozen  time.Time    // where the clock stands but for ahead; zero: it runs
 	logged  *lockedBuffer
 	slow    time.Duration // in-run wait; 0: a millisecond
+	// through stands between the service and its log; nil: nothing does.
+	through func(events.Log) events.Log
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	dir := t.TempDir()
 	return &world{
 		t: t, data: filepath.Join(dir, "data"), file: filepath.Join(dir, "mcp.json"),
@@ -65,7 +69,13 @@ func (b *lockedBuffer) String() string {
 	return b.b.String()
 }
 
-func (w *world) now() time.Time { return time.Now().Add(w.ahead) }
+func (w *world) now() time.Time {
+	at := w.frozen
+	if at.IsZero() {
+		at = time.Now()
+	}
+	return at.Add(time.Duration(w.ahead.Load()))
+}
 
 // program configures a fake program and returns the file in which its launches are
 // counted.
@@ -121,8 +131,12 @@ func (w *world) start() *running {
 	if backoff == 0 {
 		backoff = time.Millisecond
 	}
+	var through events.Log = log
+	if w.through != nil {
+		through = w.through(log)
+	}
 	s := discovery.New(discovery.Options{
-		Log: log, Engine: engine, Source: "mcpledger/test", Version: "test", Now: w.now, RetryWait: backoff,
+		Log: through, Engine: engine, Source: "mcpledger/test", Version: "test", Now: w.now, RetryWait: backoff,
 		Logger: slog.New(slog.NewTextHandler(w.logged, nil)),
 		Load: func() (*config.Config, error) {
 			return config.Load(config.Options{Files: []string{w.file}, Key: key, LookupEnv: func(n string) (string, bool) {

@@ -27,6 +27,9 @@ type CallOptions struct {
 	// Tool is the tool's definition, if known. Servers of 2026-07-28 may ask in it for
 	// parameters to be repeated in HTTP headers.
 	Tool json.RawMessage
+	// OnStatus is called with the HTTP status of the answer as soon as that is known,
+	// before the body is read.
+	OnStatus func(status int)
 }
 
 // CallTool calls a tool and returns the result as the server sent it. arguments is
@@ -39,6 +42,9 @@ func (s *Session) CallTool(ctx context.Context, name string, arguments json.RawM
 	began := s.target.Now()
 	ctx, cancel := withLimit(ctx, opts.Total, "answer the call")
 	defer cancel()
+	if opts.OnStatus != nil {
+		ctx = context.WithValue(ctx, statusKey{}, opts.OnStatus)
+	}
 	ctx, token, done := s.follow(ctx, opts)
 	defer done()
 

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/mark3labs/mcp-go/client/transport"
@@ -218,11 +219,16 @@ func (c *httpConn) fail(ctx context.Context, x *exchange, err error) *Failure {
 		}}
 	case errors.As(err, &sending):
 		err = sending.Err // without the address, which may hold credentials
+	case strings.HasPrefix(err.Error(), "response should contain RPC id"):
+		err = errNoID // the text goes on with the reply, in numbers that no mask fits
 	}
 	return &Failure{cause: err, Evidence: events.Evidence{
 		ErrorKind: x.kindOf(err), Error: c.target.errorText(err),
 	}}
 }
+
+// errNoID reports a reply that does not say what it replies to.
+var errNoID = errors.New("the reply has no id")
 
 // complete adds what the exchange saw, and ends a session the server has forgotten.
 func (c *httpConn) complete(f *Failure, x *exchange, phase events.Phase) {

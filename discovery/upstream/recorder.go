@@ -48,6 +48,9 @@ type recorder struct {
 	listens int             // of streams the library opened by itself
 }
 
+// statusKey is the context key of the function that is told a response's status.
+type statusKey struct{}
+
 // RoundTrip implements http.RoundTripper.
 func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Scheme != r.origin.Scheme || req.URL.Host != r.origin.Host {
@@ -80,6 +83,9 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	x.update(func() { x.status, x.header = resp.StatusCode, resp.Header.Clone() })
+	if told, ok := ctx.Value(statusKey{}).(func(int)); ok && own {
+		told(resp.StatusCode)
+	}
 	switch {
 	case req.Method == http.MethodGet && !own && resp.StatusCode != http.StatusOK:
 		// The library would ask again every second, or take the session for lost; a

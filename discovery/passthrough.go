@@ -1,0 +1,147 @@
+package discovery
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"time"
+
+	"mcpledger/discovery/config"
+	"mcpledger/discovery/upstream"
+	"mcpledger/events"
+	"mcpledger/projections"
+)
+
+// Question asks a server for something other than a tool call: its resources,
+// prompts or completions.
+type Question struct {
+	Server events.ServerName
+	Method string          // such as "resources/read"
+	Params json.RawMessage // an object; nil: none
+	Client string          // as in Call
+	// Timeout limits the answer, and the opening of a session if there is none; 0 means
+	// 60 s.
+	Timeout time.Duration
+}
+
+// Answer is what became of a Question: a result, or the failure.
+type Answer struct {
+	Result  json.RawMessage // as the server sent it
+	RPC     *upstream.RPCError
+	Failure *CallFailure
+}
+
+// Ask sends a question over the session that calls use, opening one if there is
+// none, or says why it did not. Unlike calls, questions are not recorded, and none
+// gates a connection or has a skipped server attempted.
+//
+// The error is ErrUnknownServer, ErrStopping, or that of folds which have not caught
+// up. Whatever else went wrong is in the answer.
+func (s *Service) Ask(ctx context.Context, q Question) (Answer, error) {
+	if !s.beginWork() {
+		return Answer{}, ErrStopping
+	}
+	defer s.work.Done()
+	ctx, stop := s.whileRunning(ctx)
+	defer stop()
+	srv, view, err := s.serverView(q.Server)
+	if err != nil {
+		return Answer{}, err
+	}
+	if refused := unasked(view); refused != nil {
+		return Answer{Failure: refused}, nil
+	}
+	l, err := s.sessions.line(srv, q.Client)
+	if err != nil {
+		return Answer{}, ErrStopping
+	}
+	if err := l.ready(); err != nil {
+		return Answer{Failure: notConnected(err)}, nil
+	}
+	leave, _, err := l.pool.enter(ctx)
+	if err != nil {
+		return Answer{Failure: busy(srv, err)}, nil
+	}
+	defer leave()
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(q.Timeout, callSilence))
+	defer cancel()
+	result, err := ask(ctx, l, q)
+	if err != nil {
+		failure := asFailure(err)
+		return Answer{RPC: failure.RPC, Failure: s.describeFailure(err, failure.Evidence)}, nil
+	}
+	return Answer{Result: result}, nil
+}
+
+// ask sends the question on the line's session, which it discards if it finds it
+// broken.
+func ask(ctx context.Context, l *line, q Question) (result json.RawMessage, err error) {
+	err = l.over(ctx, nil, cmp.Or(q.Timeout, callSilence), func(live *liveSession) error {
+		result, err = live.Ask(ctx, q.Method, q.Params)
+		return err
+	})
+	return result, err
+}
+
+// unasked says why a server is not asked anything, nil if it may be.
+func unasked(v projections.Server) *CallFailure {
+	switch v.State {
+	case projections.StateDisabled, projections.StateBlocked, projections.StateSkipped, projections.StateDiscovering:
+		return refusalOf(v, Call{Server: v.Name})
+	case projections.StateFailed, projections.StateUnreachable, projections.StateReady:
+	}
+	return nil
+}
+
+// OnNotice has fn called for notices of servers that are passed on (see
+// upstream.Notice). client is that of a session which serves one client alone, else
+// empty. fn must not block. It is set before Run.
+func (s *Service) OnNotice(fn func(server events.ServerName, client string, n upstream.Notice)) {
+	s.notice = fn
+}
+
+// noticed hands on what the server of a session said.
+func (s *Service) noticed(server events.ServerName, client string) func(upstream.Notice) {
+	if s.notice == nil {
+		return nil
+	}
+	return func(n upstream.Notice) { s.notice(server, client, n) }
+}
+
+// Forget ends the sessions that served one client alone; it has gone.
+func (s *Service) Forget(client string) {
+	if client != "" {
+		s.sessions.forget(client)
+	}
+}
+
+// Retry makes one attempt on a server at an agent's wish, within the limits of an
+// attempt on use: once a minute for each server, and never past an auth skip, a gate
+// or a pin. It returns when the attempt has ended, or the refusal. The error is
+// ErrUnknownServer or that of folds which have not caught up.
+func (s *Service) Retry(ctx context.Context, server events.ServerName) (*CallFailure, error) {
+	srv, view, err := s.serverView(server)
+	if err != nil {
+		return nil, err
+	}
+	if refused := unretried(srv, view); refused != nil {
+		return refused, nil
+	}
+	if !s.probeOnUse(ctx, srv) {
+		return &CallFailure{
+			Code: CodeBusy, Detail: "an attempt was made less than a minute ago", RetryAfter: onUseInterval,
+		}, nil
+	}
+	return nil, nil
+}
+
+// unretried says why an agent may not have a server attempted, nil if it may.
+func unretried(srv *config.Server, v projections.Server) *CallFailure {
+	switch {
+	case srv.Disabled, srv.Problem != nil, v.Gate != nil, v.State == projections.StateBlocked:
+	case v.Skip != nil && (v.Skip.Reason == projections.SkipPinned || v.Skip.Reason == projections.SkipAuth):
+	default:
+		return nil
+	}
+	return refusalOf(v, Call{Server: v.Name})
+}
