@@ -76,6 +76,7 @@ type API struct {
 	fleet     fleetCache
 	tools     toolsCache
 	catalogue catalogueCache
+	builtin   builtinSets
 
 	slots, longSlots chan struct{}
 	refolds          chan struct{}
@@ -142,17 +143,23 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Mount serves another handler under a path, such as an MCP endpoint, behind the
 // same checks of host, origin and role, and nothing else: bodies and times are the
-// handler's own affair.
+// handler's own affair. CallerName tells it who asks.
 func (a *API) Mount(path string, role access.Role, h http.Handler) {
 	a.echo.Any(path, echo.WrapHandler(h), func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
-			if _, err := a.authorize(c.Request(), role); err != nil {
+			who, err := a.authorize(c.Request(), role)
+			if err != nil {
 				return err
 			}
+			c.SetRequest(c.Request().WithContext(context.WithValue(c.Request().Context(), callerKey{}, who)))
 			return next(c)
 		}
 	})
 }
+
+// CallerName returns the name that a mounted handler's request is made by: the token's,
+// "local" for one made on this machine without a token.
+func CallerName(r *http.Request) string { return callerOf(r.Context()).actor() }
 
 // Server returns an http.Server with bounds on headers and times that serves the
 // API. Its Shutdown ends open streams at once.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"path"
 	"strings"
 	"sync"
 
@@ -94,7 +93,7 @@ func makeOffer(catalogue []byte, filter events.ToolFilter) (offer, error) {
 	}
 	o := offer{names: []string{}}
 	for _, t := range sent {
-		if !offered(filter, t.Name) {
+		if !projections.Allowed(filter, t.Name) {
 			continue
 		}
 		var s struct {
@@ -133,24 +132,6 @@ func orElse(raw json.RawMessage, first byte, substitute string) string {
 		return substitute
 	}
 	return string(raw)
-}
-
-// offered reports whether a tool of that name passes the filter: deny wins, and an
-// empty allow list allows all.
-func offered(f events.ToolFilter, name string) bool {
-	if matchesAny(f.Deny, name) {
-		return false
-	}
-	return len(f.Allow) == 0 || matchesAny(f.Allow, name)
-}
-
-func matchesAny(patterns []string, name string) bool {
-	for _, p := range patterns {
-		if ok, err := path.Match(p, name); err == nil && ok {
-			return true
-		}
-	}
-	return false
 }
 
 // showTools gives a server as /api/tools has it, but for the tools themselves.

@@ -2,8 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"time"
 
 	"mcpledger/events"
@@ -21,7 +19,7 @@ func (a *API) DiffMoments(ctx context.Context, r api.DiffMomentsRequestObject) (
 	if err != nil {
 		return nil, err
 	}
-	diff := api.Diff{From: from.sequence, To: to.sequence, Items: []api.DiffItem{}}
+	var items []api.DiffItem
 	names := map[events.ServerName]bool{}
 	for name := range was {
 		names[name] = true
@@ -29,13 +27,19 @@ func (a *API) DiffMoments(ctx context.Context, r api.DiffMomentsRequestObject) (
 	for name := range now {
 		names[name] = true
 	}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
+	for name := range names {
 		if changed := differences(was[name], now[name]); len(changed) > 0 {
-			diff.Items = append(diff.Items, api.DiffItem{Server: name, Changed: changed, Was: was[name], Now: now[name]})
+			items = append(items, api.DiffItem{Server: name, Changed: changed, Was: was[name], Now: now[name]})
 		}
 	}
+	key := func(d api.DiffItem) string { return string(d.Server) }
+	page, next, err := pageOf(items, "diff", key, false, r.Params.Cursor, r.Params.Limit)
+	if err != nil {
+		return nil, err
+	}
 	return api.DiffMoments200JSONResponse{
-		Body: diff, Headers: api.DiffMoments200ResponseHeaders{LedgerSequence: int64(to.sequence)},
+		Body:    api.Diff{From: from.sequence, To: to.sequence, Items: list(page), NextCursor: next},
+		Headers: api.DiffMoments200ResponseHeaders{LedgerSequence: int64(to.sequence)},
 	}, nil
 }
 

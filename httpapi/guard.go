@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"mime"
 	"net/http"
@@ -76,7 +77,7 @@ func (a *API) guard(op operation) echo.MiddlewareFunc {
 			r.Body = http.MaxBytesReader(c.Response(), r.Body, a.maxBody)
 			ctx := context.WithValue(r.Context(), callerKey{}, who)
 			if op.Long {
-				// Only some writers have deadlines to lift.
+				// A writer that has no deadline has none to lift.
 				_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Time{})
 			} else {
 				var done context.CancelFunc
@@ -96,16 +97,13 @@ func (a *API) authorize(r *http.Request, role access.Role) (caller, error) {
 	case role == "":
 		return who, nil
 	case err != nil:
+		return caller{}, err
 	case who.identity.May(role):
 		return who, nil
 	case who.identity.Name == "":
-		err = refuse(codeUnauthenticated, "the role %q is needed; the operator's token is in operator.token of the data folder", role)
-	default:
-		err = refuse(codeForbidden, "the role %q is needed", role)
+		return caller{}, refuse(codeUnauthenticated, "the role %q is needed; the operator's token is in operator.token of the data folder", role)
 	}
-	a.logger.WarnContext(r.Context(), "access refused", slog.String("method", r.Method), slog.String("path", r.URL.Path),
-		slog.String("remote", r.RemoteAddr), slog.String("token", who.identity.Name), slog.String("role", string(role)))
-	return caller{}, err
+	return caller{}, refuse(codeForbidden, "the token %q has not the role %q", who.identity.Name, role)
 }
 
 // identify returns who a request says it comes from. Credentials that do not hold
@@ -193,6 +191,7 @@ func (op operation) checkMediaType(r *http.Request) error {
 	}
 	media, _, err := mime.ParseMediaType(header)
 	if err == nil && (media == "application/json" || slices.Contains(op.MediaTypes, media)) {
+		r.Header.Set("Content-Type", media) // in lower case, as the generated code compares it
 		return nil
 	}
 	return refuse(codeMediaType, "send application/json")
@@ -207,7 +206,7 @@ func (a *API) recovered(next echo.HandlerFunc) echo.HandlerFunc {
 			if p == nil {
 				return
 			}
-			if p == http.ErrAbortHandler {
+			if abort, ok := p.(error); ok && errors.Is(abort, http.ErrAbortHandler) {
 				panic(p)
 			}
 			r := c.Request()

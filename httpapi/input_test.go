@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"mcpledger/events"
 	"mcpledger/httpapi"
+	"mcpledger/httpapi/access"
 )
 
 func TestWhatAReadDoesNotTakeIsRefused(t *testing.T) {
@@ -80,6 +83,7 @@ func TestWhatAWriteDoesNotTakeIsRefused(t *testing.T) {
 		{"text", "POST", "/api/config/reload", `{}`, []asking{header("Content-Type", "text/plain")}, 415, "unsupported_media_type"},
 		{"a bare body", "POST", "/api/discover", `{}`, []asking{header("Content-Type", "")}, 415, "unsupported_media_type"},
 		{"an empty form", "POST", "/api/discover", ``, []asking{form}, 415, "unsupported_media_type"},
+		{"no report", "POST", "/api/events", ``, nil, 400, "bad_body"},
 		{"no body", "PUT", "/api/servers/weather/skip", ``, nil, 400, "bad_body"},
 		{"a past end", "PUT", "/api/servers/weather/skip", `{"until":"2026-03-04T11:00:00Z"}`, nil, 400, "bad_body"},
 		{"no time", "PUT", "/api/servers/weather/skip", `{"until":"soon"}`, nil, 400, "bad_body"},
@@ -149,4 +153,75 @@ func TestAnAnswerSaysWhereInTheLogItIsFrom(t *testing.T) {
 	} {
 		want(t, path, w.get(path).is(http.StatusOK).header.Get("Ledger-Sequence"), itoa(w.head()))
 	}
+}
+
+func TestAnAnswerThatIsNotReadyInTimeIsGivenUp(t *testing.T) {
+	w := newWorld(t)
+	w.configure("weather")
+	late, done := context.WithTimeout(t.Context(), 0)
+	defer done()
+	w.get("/api/events", func(r *http.Request) { *r = *r.WithContext(late) }).refused(http.StatusServiceUnavailable, "timeout")
+}
+
+// panicking is a log that a handler trips over.
+type panicking struct{ events.Log }
+
+func (panicking) Event(context.Context, string) (events.Event, error) { panic("tripped") }
+
+func TestAPanicIsAProblemAndTheServiceGoesOn(t *testing.T) {
+	w := newWorld(t, func(c *httpapi.Config) { c.Log = panicking{c.Log} })
+	w.get("/api/events/x").refused(http.StatusInternalServerError, "internal")
+	if logged := w.logged.String(); !strings.Contains(logged, "tripped") || !strings.Contains(logged, "stack=") {
+		t.Errorf("the log does not tell of the panic:\n%s", logged)
+	}
+	w.get("/api/events").is(http.StatusOK)
+}
+
+func TestTooManyWaitsAtOnceAreRefusedAndOthersAreNot(t *testing.T) {
+	w := newWorld(t)
+	w.configure("weather")
+	ctx, giveUp := context.WithCancel(t.Context())
+	var waiting sync.WaitGroup
+	refused := make(chan string, 200)
+	for range 200 {
+		waiting.Go(func() {
+			r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/api/servers/weather/discover?wait=true", nil)
+			r.Host = "localhost"
+			r.Header.Set("Authorization", "Bearer "+w.operator)
+			rec := httptest.NewRecorder()
+			w.api.ServeHTTP(rec, r)
+			if strings.Contains(rec.Body.String(), `"code":"busy"`) {
+				refused <- rec.Body.String()
+			}
+		})
+	}
+	for range 200 - 128 {
+		<-refused
+	}
+	w.get("/api/tools").is(http.StatusOK)
+	giveUp()
+	waiting.Wait()
+	want(t, "refused beyond the bound", len(refused), 0)
+}
+
+func TestAnotherHandlerStandsBehindTheSameDoor(t *testing.T) {
+	w := newWorld(t)
+	w.api.Mount("/mcp", access.Call, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		_, _ = rw.Write([]byte(httpapi.CallerName(r)))
+	}))
+	ask := func(how ...asking) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(http.MethodPost, "/mcp", nil)
+		r.Host, r.RemoteAddr = "localhost", "127.0.0.1:1"
+		for _, h := range how {
+			h(r)
+		}
+		rec := httptest.NewRecorder()
+		w.api.ServeHTTP(rec, r)
+		return rec
+	}
+	want(t, "from here", ask().Body.String(), "local")
+	want(t, "with a token", ask(bearer(w.token("agent", access.Call)), from(elsewhere)).Body.String(), "agent")
+	want(t, "from elsewhere", ask(from(elsewhere)).Code, http.StatusUnauthorized)
+	want(t, "with the wrong role", ask(bearer(w.token("reader", access.Read))).Code, http.StatusForbidden)
+	want(t, "by another name", ask(calling("evil.example")).Code, http.StatusForbidden)
 }

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -67,6 +68,9 @@ func TestReadsWriteNothingAndStartNothing(t *testing.T) {
 	want(t, "attempts", len(w.discovery.asked), 0)
 }
 
+// judged is what the rules say in their own words, which may change with them.
+var judged = regexp.MustCompile(`"(signature|hint|hash)":"(?:[^"\\]|\\.)*"`)
+
 // The shapes are what clients read: a change here is a change for them.
 func TestShapesStayAsTheyAre(t *testing.T) {
 	w := storied(t)
@@ -83,7 +87,7 @@ func TestShapesStayAsTheyAre(t *testing.T) {
 		}, path), "-") + ".json"
 		t.Run(name, func(t *testing.T) {
 			var indented bytes.Buffer
-			w.must(json.Indent(&indented, w.get(path).body, "", "  "))
+			w.must(json.Indent(&indented, judged.ReplaceAll(w.get(path).body, []byte(`"$1":"…"`)), "", "  "))
 			golden := filepath.Join("testdata", name)
 			if *update {
 				w.must(os.MkdirAll("testdata", 0o755))
@@ -142,6 +146,7 @@ func FuzzRequests(f *testing.F) {
 	}
 	w := storied(f)
 	w.discovery.outcome = missingModule
+	f.Add("\xf0", "/api/tools", "") // a method no metric may be named after
 	f.Fuzz(func(t *testing.T, method, target, body string) {
 		u, err := url.ParseRequestURI(target)
 		if err != nil || strings.HasPrefix(u.Path, "/api/events/stream") || strings.ContainsAny(method, " \r\n") || method == "" {

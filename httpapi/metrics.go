@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/labstack/echo/v4"
@@ -127,6 +128,9 @@ func (m *metrics) passedOver() (n int64) {
 	return n
 }
 
+// knownMethods have a series each; a client can make up others.
+var knownMethods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodOptions}
+
 // observe counts and times requests. It stands outermost, so that it sees what was
 // answered, problems included. Requests for unknown paths share one route.
 func (a *API) observe(next echo.HandlerFunc) echo.HandlerFunc {
@@ -143,7 +147,11 @@ func (a *API) observe(next echo.HandlerFunc) echo.HandlerFunc {
 		if route == "" {
 			route = "unknown"
 		}
-		a.metrics.requests.WithLabelValues(c.Request().Method, route, strconv.Itoa(c.Response().Status)).Inc()
+		method := c.Request().Method
+		if !slices.Contains(knownMethods, method) {
+			method = "other"
+		}
+		a.metrics.requests.WithLabelValues(method, route, strconv.Itoa(c.Response().Status)).Inc()
 		a.metrics.seconds.WithLabelValues(route).Observe(a.now().Sub(began).Seconds())
 		return nil
 	}

@@ -60,6 +60,7 @@ func TestOtherRulesJudgeTheSameEventsAnew(t *testing.T) {
 	want(t, "history", w.get("/api/servers/weather/history?rules="+other).at("items", 0, "classification", "rule"), verdict.Rule)
 	want(t, "classify", w.ask(http.MethodPost, "/api/classify?rules="+other, `{"evidence":{}}`).is(http.StatusOK).at("class"),
 		string(set.Classify(events.Evidence{}).Class))
+	want(t, "rules", w.get("/api/rules?rules="+other).at("active", "set"), set.Name())
 	want(t, "active name", w.get("/api/servers/weather/why?rules=default").at("rule", "set"), "default")
 }
 
@@ -85,6 +86,11 @@ func TestADiffNamesWhatChangedBetweenTwoMoments(t *testing.T) {
 		t.Errorf("changed (-want +got):\n%s", diff)
 	}
 	want(t, "to", a.at("to"), float64(w.head()))
+	first := w.get("/api/diff?limit=3&from=" + itoa(from)).is(http.StatusOK)
+	rest := w.get("/api/diff?limit=3&from=" + itoa(from) + "&cursor=" + first.at("next_cursor").(string)).is(http.StatusOK)
+	if diff := cmp.Diff(a.names("server", "items"), append(first.names("server", "items"), rest.names("server", "items")...)); diff != "" {
+		t.Errorf("pages against the whole (-whole +pages):\n%s", diff)
+	}
 	back := w.get("/api/diff?from=" + itoa(from) + "&to=" + itoa(from)).is(http.StatusOK)
 	want(t, "differences of a moment from itself", len(back.at("items").([]any)), 0)
 }

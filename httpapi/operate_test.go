@@ -200,9 +200,12 @@ func TestAVerdictAndTheRulesBehindIt(t *testing.T) {
 	w.ask(http.MethodPost, "/api/classify", `{}`).is(http.StatusOK)
 	rules := w.get("/api/rules").is(http.StatusOK)
 	want(t, "active", rules.at("active", "set"), "default")
-	if !cmp.Equal(contains(w.get("/api/rules?format=yaml").is(http.StatusOK).body, a.at("rule").(string)), true) {
+	if !contains(w.get("/api/rules?format=yaml").is(http.StatusOK).body, a.at("rule").(string)) {
 		t.Errorf("rule %v is not in the text", a.at("rule"))
 	}
+	want(t, "shadow", rules.at("shadow"), any(nil))
+	w.must(w.engine.Shadow(t.Context(), w.engine.Rules()))
+	want(t, "shadow", w.get("/api/rules").is(http.StatusOK).at("shadow", "set"), "default")
 	sets := w.get("/api/rules/sets").is(http.StatusOK)
 	for i, name := range sets.names("set", "items") {
 		want(t, name+" is active", sets.at("items", i, "active"), name == "default")

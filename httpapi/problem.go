@@ -183,6 +183,10 @@ func (a *API) handleError(err error, c echo.Context) {
 		a.logger.ErrorContext(r.Context(), "request failed", slog.String("method", r.Method),
 			slog.String("path", r.URL.Path), slog.String("code", string(p.code)), slog.Any("err", p.cause))
 	}
+	if entry.status == http.StatusUnauthorized || entry.status == http.StatusForbidden {
+		a.logger.WarnContext(r.Context(), "access refused", slog.String("method", r.Method), slog.String("path", r.URL.Path),
+			slog.String("remote", r.RemoteAddr), slog.String("code", string(p.code)), slog.String("detail", p.detail))
+	}
 	if c.Response().Committed {
 		return
 	}

@@ -39,6 +39,9 @@ func (a *API) ReportEvents(ctx context.Context, r api.ReportEventsRequestObject)
 		return nil, refuse(codeForbidden, "the service itself goes by the name of this token; make another one to report with")
 	}
 	body := cmp.Or(r.JSONBody, r.ApplicationCloudeventsPlusJSONBody, r.ApplicationCloudeventsBatchPlusJSONBody)
+	if body == nil {
+		return nil, refuse(codeBadBody, "a body is needed")
+	}
 	items, err := splitReport(*body)
 	if err != nil {
 		return nil, err

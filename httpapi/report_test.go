@@ -107,6 +107,8 @@ func TestAReportWithoutATimeIsIdempotentToo(t *testing.T) {
 }
 
 func TestABadReportIsRefusedByIndexAndNoneOfItIsWritten(t *testing.T) {
+	w := newWorld(t)
+	before := w.head()
 	good := report("good", "discovery.failed", seen)
 	long := strings.Repeat("x", 129)
 	for what, bad := range map[string]string{
@@ -137,15 +139,12 @@ func TestABadReportIsRefusedByIndexAndNoneOfItIsWritten(t *testing.T) {
 		"null":                    `null`,
 	} {
 		t.Run(what, func(t *testing.T) {
-			w := newWorld(t)
-			before := w.head()
 			a := w.operate(http.MethodPost, "/api/events", "["+good+","+bad+"]").refused(http.StatusBadRequest, "invalid_event")
 			want(t, "bad ones", len(a.at("errors").([]any)), 1)
 			want(t, "index", a.at("errors", 0, "index"), 1.0)
 			want(t, "written", w.head(), before)
 		})
 	}
-	w := newWorld(t)
 	w.operate(http.MethodPost, "/api/events", "[]").refused(http.StatusBadRequest, "invalid_event")
 	many := "[" + strings.Repeat(good+",", 1000) + good + "]"
 	w.operate(http.MethodPost, "/api/events", many).refused(http.StatusBadRequest, "invalid_event")

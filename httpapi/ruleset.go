@@ -2,12 +2,12 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
+	"sync"
 
-	"mcpledger/events"
 	"mcpledger/httpapi/api"
-	"mcpledger/projections"
 	"mcpledger/projections/rules"
 )
 
@@ -28,40 +28,49 @@ func (a *API) ClassifyEvidence(_ context.Context, r api.ClassifyEvidenceRequestO
 }
 
 // GetRules answers GET /api/rules.
-func (a *API) GetRules(_ context.Context, r api.GetRulesRequestObject) (api.GetRulesResponseObject, error) {
-	sequence, set, err := a.activeRules()
+func (a *API) GetRules(ctx context.Context, r api.GetRulesRequestObject) (api.GetRulesResponseObject, error) {
+	m, err := a.place(ctx, r.Params.At, r.Params.Rules)
 	if err != nil {
 		return nil, err
 	}
-	headers := api.GetRules200ResponseHeaders{LedgerSequence: int64(sequence)}
+	set, headers := m.set, api.GetRules200ResponseHeaders{LedgerSequence: int64(m.sequence)}
 	if r.Params.Format == api.GetRulesParamsFormatYaml {
 		return api.GetRules200ApplicationyamlResponse{
 			Body: strings.NewReader(set.Text()), ContentLength: int64(len(set.Text())), Headers: headers,
 		}, nil
 	}
-	active := api.RuleSet{Set: set.Name(), Hash: set.Hash(), Rules: []api.Rule{}}
+	shown := api.ActiveRules{Active: showRuleSet(set)}
+	if shadow, _ := a.engine.Shadowed(m.now); shadow != nil && r.Params.At == "" {
+		beside := showRuleSet(shadow)
+		shown.Shadow = &beside
+	}
+	return api.GetRules200JSONResponse{Body: shown, Headers: headers}, nil
+}
+
+func showRuleSet(set *rules.Set) api.RuleSet {
+	shown := api.RuleSet{Set: set.Name(), Hash: set.Hash(), Rules: []api.Rule{}}
 	for _, rule := range set.Rules() {
-		active.Rules = append(active.Rules, api.Rule{
+		shown.Rules = append(shown.Rules, api.Rule{
 			Id: rule.ID, Class: rule.Class, Disposition: rule.Disposition,
 			SkipPolicy: showPolicy(rule.Policy), Retry: rule.Retry, Hint: rule.Hint,
 		})
 	}
-	return api.GetRules200JSONResponse{Body: api.ActiveRules{Active: active}, Headers: headers}, nil
+	return shown
 }
 
 // ListRuleSets answers GET /api/rules/sets.
-func (a *API) ListRuleSets(_ context.Context, r api.ListRuleSetsRequestObject) (api.ListRuleSetsResponseObject, error) {
-	sequence, active, err := a.activeRules()
+func (a *API) ListRuleSets(ctx context.Context, r api.ListRuleSetsRequestObject) (api.ListRuleSetsResponseObject, error) {
+	m, err := a.place(ctx, r.Params.At, "")
 	if err != nil {
 		return nil, err
 	}
-	names := rules.BuiltinNames()
+	active, names := m.set, rules.BuiltinNames()
 	var sets []api.RuleSetInfo
 	if !slices.Contains(names, active.Name()) {
 		sets = append(sets, api.RuleSetInfo{Set: active.Name(), Hash: active.Hash(), Active: true})
 	}
 	for _, name := range names {
-		set, err := rules.Builtin(name)
+		set, err := a.builtin.set(name)
 		if err != nil {
 			return nil, err
 		}
@@ -76,11 +85,48 @@ func (a *API) ListRuleSets(_ context.Context, r api.ListRuleSetsRequestObject) (
 	}
 	return api.ListRuleSets200JSONResponse{
 		Body:    api.RuleSetList{Items: page, NextCursor: next},
-		Headers: api.ListRuleSets200ResponseHeaders{LedgerSequence: int64(sequence)},
+		Headers: api.ListRuleSets200ResponseHeaders{LedgerSequence: int64(m.sequence)},
 	}, nil
 }
 
-func (a *API) activeRules() (at events.Sequence, set *rules.Set, err error) {
-	err = a.engine.View(func(s *projections.State) { at, set = s.Sequence(), s.Rules() })
-	return at, set, err
+// ruleSet returns the set of that name, nil for "".
+func (a *API) ruleSet(name string) (*rules.Set, error) {
+	if name == "" {
+		return nil, nil // no name is no set
+	}
+	shadow, _ := a.engine.Shadowed(a.now())
+	for _, set := range []*rules.Set{a.engine.Rules(), shadow} {
+		if set != nil && set.Name() == name {
+			return set, nil
+		}
+	}
+	set, err := a.builtin.set(name)
+	if errors.Is(err, rules.ErrNoSuchSet) {
+		return nil, refuse(codeUnknownRules, "%q is none; /api/rules/sets lists those there are", name)
+	}
+	return set, err
+}
+
+// builtinSets keeps the built-in rule sets that were asked for, since parsing one
+// takes longer than most answers.
+type builtinSets struct {
+	mu   sync.Mutex
+	sets map[string]*rules.Set
+}
+
+func (b *builtinSets) set(name string) (*rules.Set, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if known := b.sets[name]; known != nil {
+		return known, nil
+	}
+	set, err := rules.Builtin(name)
+	if err != nil {
+		return nil, err
+	}
+	if b.sets == nil {
+		b.sets = map[string]*rules.Set{}
+	}
+	b.sets[name] = set
+	return set, nil
 }

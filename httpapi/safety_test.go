@@ -158,6 +158,19 @@ func TestANameThatWasReboundToThisMachineIsRefused(t *testing.T) {
 	}
 }
 
+func TestRefusedAccessIsLogged(t *testing.T) {
+	w := newWorld(t)
+	for code, how := range map[string]asking{
+		"host_not_allowed": calling("evil.example"), "origin_not_allowed": header("Origin", "https://evil.example"),
+		"unauthenticated": bearer("mcpledger_wrong"), "forbidden": bearer(w.token("reporter", access.Report)),
+	} {
+		w.get("/api/tools", how)
+		if !strings.Contains(w.logged.String(), `code=`+code) {
+			t.Errorf("a refusal as %s is not in the log:\n%s", code, w.logged)
+		}
+	}
+}
+
 func TestPagesOfOtherOriginsAreRefused(t *testing.T) {
 	w := newWorld(t, func(c *httpapi.Config) {
 		c.AllowedOrigins = []string{"https://ops.example"}

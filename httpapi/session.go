@@ -15,7 +15,6 @@ func (a *API) SignIn(ctx context.Context, r api.SignInRequestObject) (api.SignIn
 	now := a.now()
 	id, hash, ok := a.keys.Identify(ctx, r.Body.Token, now)
 	if !ok {
-		a.logger.WarnContext(ctx, "sign-in refused")
 		return nil, refuse(codeUnauthenticated, "the token is not known, or has expired")
 	}
 	return signedIn{identity: id, cookie: a.sessions.Open(hash, now)}, nil

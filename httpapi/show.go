@@ -19,7 +19,7 @@ func showServer(v projections.Server) api.Server {
 		Cause: showCause(v.Cause), Skip: showSkip(v), Gate: showGate(v), Streak: showStreak(v.Streak),
 		LastAttempt: showAttempt(v.Last), NextAttemptAt: api.NewTimestamp(v.NextAttempt),
 		VerifiedAt: api.NewTimestamp(v.VerifiedAt), Catalogue: showCatalogue(v),
-		ProtocolVersion: v.ProtocolVersion, ServerInfo: v.ServerInfo, Stats: v.Stats,
+		ProtocolVersion: v.ProtocolVersion, ServerInfo: v.ServerInfo, Stats: showStats(v.Stats),
 		Reported: []api.Reported{},
 	}
 	if s.Config == nil {
@@ -35,6 +35,13 @@ func showServer(v projections.Server) api.Server {
 		})
 	}
 	return s
+}
+
+func showStats(s projections.Stats) api.Stats {
+	return api.Stats{
+		Attempts: s.Attempts, Failures: s.Failures, Launches: s.Launches,
+		Calls: s.Calls, CallFailures: s.CallFailures, CallP50Ms: s.CallP50MS, CallP99Ms: s.CallP99MS,
+	}
 }
 
 func showCause(c *projections.Cause) *api.Cause {

@@ -90,7 +90,7 @@ func (s eventStream) VisitStreamEventsResponse(w http.ResponseWriter) error {
 
 	out := newPatientWriter(w)
 	if _, err := fmt.Fprintf(out, ": after %d\n\n", s.after); err != nil {
-		return nil //nolint:nilerr // the client has gone, which ends a stream
+		return nil // the client has gone, which ends a stream
 	}
 	frames := s.follow(ctx)
 	beat := time.NewTicker(s.api.heartbeat)
@@ -108,7 +108,7 @@ func (s eventStream) VisitStreamEventsResponse(w http.ResponseWriter) error {
 			frame = next
 		}
 		if _, err := out.Write(frame); err != nil {
-			return nil //nolint:nilerr // the client has gone, which ends a stream
+			return nil // the client has gone, which ends a stream
 		}
 	}
 }

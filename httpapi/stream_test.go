@@ -179,6 +179,25 @@ func TestAnIdleStreamSendsComments(t *testing.T) {
 	}
 }
 
+// What bounds the time of other requests would also end a stream's.
+func TestAStreamOutlivesTheTimesOfOtherRequests(t *testing.T) {
+	w := newWorld(t, func(c *httpapi.Config) { c.Heartbeat = 10 * time.Millisecond })
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	w.must(err)
+	server := w.api.Server()
+	server.ReadTimeout, server.WriteTimeout = 50*time.Millisecond, 50*time.Millisecond
+	go func() { _ = server.Serve(listener) }()
+	defer func() { _ = server.Close() }()
+	frames := w.stream(t.Context(), "http://"+listener.Addr().String()+"/api/events/stream")
+	for range 15 {
+		if _, open := <-frames; !open {
+			t.Fatal("the stream ended")
+		}
+	}
+	w.configure("weather")
+	want(t, "event", next(t, frames).id, itoa(w.head()))
+}
+
 func TestStoppingEndsOpenStreamsAtOnce(t *testing.T) {
 	w := newWorld(t)
 	url, server := w.serve()

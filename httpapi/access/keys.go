@@ -16,7 +16,7 @@ import (
 // revoked there counts from the next request on. It is safe for concurrent use.
 type Keys struct {
 	dir      string
-	operator Hash
+	operator *Hash // nil: there is no operator's token
 	logger   *slog.Logger
 
 	mu     sync.Mutex
@@ -24,10 +24,14 @@ type Keys struct {
 	tokens []Token
 }
 
-// NewKeys returns the keys of the data folder dir, with the operator's secret. A
-// tokens.yaml that cannot be used is an error.
+// NewKeys returns the keys of the data folder dir, with the operator's secret; ""
+// is none. A tokens.yaml that cannot be used is an error.
 func NewKeys(dir, operator string, logger *slog.Logger) (*Keys, error) {
-	k := &Keys{dir: dir, operator: hashOf(operator), logger: logger}
+	k := &Keys{dir: dir, logger: logger}
+	if operator != "" {
+		hash := hashOf(operator)
+		k.operator = &hash
+	}
 	k.seen = k.stat()
 	tokens, err := ReadTokens(dir)
 	if err != nil {
@@ -47,7 +51,7 @@ func (k *Keys) Identify(ctx context.Context, secret string, now time.Time) (Iden
 
 // Lookup is Identify by the secret's hash.
 func (k *Keys) Lookup(ctx context.Context, hash Hash, now time.Time) (Identity, bool) {
-	if subtle.ConstantTimeCompare(hash[:], k.operator[:]) == 1 {
+	if k.operator != nil && subtle.ConstantTimeCompare(hash[:], k.operator[:]) == 1 {
 		return Identity{Name: OperatorName, Roles: []Role{Operate}}, true
 	}
 	// Every token is compared, so that the time tells nothing of which one it was.
@@ -63,9 +67,6 @@ func (k *Keys) Lookup(ctx context.Context, hash Hash, now time.Time) (Identity, 
 	}
 	return Identity{Name: found.Name, Roles: found.Roles}, true
 }
-
-// Any reports whether tokens.yaml holds a token, be it expired.
-func (k *Keys) Any(ctx context.Context) bool { return len(k.current(ctx)) > 0 }
 
 // current returns the tokens of the file as it is now. A file that has become
 // unusable leaves the last good one in force, and says so once.

@@ -631,7 +631,10 @@ type DecisionWord = projections.Decision
 type Diff struct {
 	From  Sequence   `json:"from"`
 	Items []DiffItem `json:"items"`
-	To    Sequence   `json:"to"`
+
+	// NextCursor Where the next page begins; null after the last one
+	NextCursor NextCursor `json:"next_cursor"`
+	To         Sequence   `json:"to"`
 }
 
 // DiffItem defines model for DiffItem.
@@ -1177,7 +1180,19 @@ type Standing struct {
 }
 
 // Stats defines model for Stats.
-type Stats = projections.Stats
+type Stats struct {
+	Attempts     int64 `json:"attempts"`
+	CallFailures int64 `json:"call_failures"`
+
+	// CallP50Ms Of calls that were sent; 0 without any
+	CallP50Ms int64 `json:"call_p50_ms"`
+	CallP99Ms int64 `json:"call_p99_ms"`
+	Calls     int64 `json:"calls"`
+	Failures  int64 `json:"failures"`
+
+	// Launches Attempts that started a process
+	Launches int64 `json:"launches"`
+}
 
 // Streak Identical failing runs in a row
 type Streak struct {
@@ -1287,6 +1302,12 @@ type DiffMomentsParams struct {
 
 	// Rules The rule set to judge under instead of the active one
 	Rules Rules `form:"rules,omitempty" json:"rules,omitempty"`
+
+	// Limit The most items of a page
+	Limit Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the page before
+	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListEventsParams defines parameters for ListEvents.
@@ -1360,6 +1381,11 @@ type ListHealthParams struct {
 
 // GetRulesParams defines parameters for GetRules.
 type GetRulesParams struct {
+	// At A past moment to answer for, a sequence or an RFC 3339 time
+	At At `form:"at,omitempty" json:"at,omitempty"`
+
+	// Rules The rule set to judge under instead of the active one
+	Rules  Rules                `form:"rules,omitempty" json:"rules,omitempty"`
 	Format GetRulesParamsFormat `form:"format,omitempty" json:"format,omitempty"`
 }
 
@@ -1368,6 +1394,9 @@ type GetRulesParamsFormat string
 
 // ListRuleSetsParams defines parameters for ListRuleSets.
 type ListRuleSetsParams struct {
+	// At A past moment to answer for, a sequence or an RFC 3339 time
+	At At `form:"at,omitempty" json:"at,omitempty"`
+
 	// Limit The most items of a page
 	Limit Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
@@ -1590,7 +1619,7 @@ type ServerInterface interface {
 	// ListHealth Reachability, authorization and gate of every server
 	// (GET /api/health)
 	ListHealth(ctx echo.Context, params ListHealthParams) error
-	// GetRules The active rule set
+	// GetRules The active rule set, or the one that `rules` names
 	// (GET /api/rules)
 	GetRules(ctx echo.Context, params GetRulesParams) error
 	// ListRuleSets The sets that `rules=` may name
@@ -1752,6 +1781,20 @@ func (w *ServerInterfaceWrapper) DiffMoments(ctx echo.Context) error {
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "rules", ctx.QueryParams(), &params.Rules, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter rules: %s", err))
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", ctx.QueryParams(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter cursor: %s", err))
 	}
 
 	// Invoke the callback with all the unmarshaled arguments
@@ -2005,6 +2048,20 @@ func (w *ServerInterfaceWrapper) GetRules(ctx echo.Context) error {
 
 	// Parameter object where we will unmarshal all parameters from the context
 	var params GetRulesParams
+	// ------------- Optional query parameter "at" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "at", ctx.QueryParams(), &params.At, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter at: %s", err))
+	}
+
+	// ------------- Optional query parameter "rules" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "rules", ctx.QueryParams(), &params.Rules, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter rules: %s", err))
+	}
+
 	// ------------- Optional query parameter "format" -------------
 
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "format", ctx.QueryParams(), &params.Format, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
@@ -2023,6 +2080,13 @@ func (w *ServerInterfaceWrapper) ListRuleSets(ctx echo.Context) error {
 
 	// Parameter object where we will unmarshal all parameters from the context
 	var params ListRuleSetsParams
+	// ------------- Optional query parameter "at" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "at", ctx.QueryParams(), &params.At, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter at: %s", err))
+	}
+
 	// ------------- Optional query parameter "limit" -------------
 
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
@@ -4445,7 +4509,7 @@ type StrictServerInterface interface {
 	// ListHealth Reachability, authorization and gate of every server
 	// (GET /api/health)
 	ListHealth(ctx context.Context, request ListHealthRequestObject) (ListHealthResponseObject, error)
-	// GetRules The active rule set
+	// GetRules The active rule set, or the one that `rules` names
 	// (GET /api/rules)
 	GetRules(ctx context.Context, request GetRulesRequestObject) (GetRulesResponseObject, error)
 	// ListRuleSets The sets that `rules=` may name

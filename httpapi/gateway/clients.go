@@ -1,0 +1,204 @@
+package gateway
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"sync"
+	"time"
+)
+
+// client is one MCP client's session, begun by initialize. Clients of 2026-07-28
+// have none.
+type client struct {
+	id   string
+	view *view
+	life context.Context // ends with the session
+	end  context.CancelFunc
+
+	mu     sync.Mutex
+	known  bool   // the handshake is done, and what follows is set
+	caller string // who opened it; nobody else may use it
+	name   string // of the client's program
+	level  string // least level of log messages; empty: none were asked for
+	listed bool   // it has had its first list
+	used   time.Time
+	busy   int // requests and streams under way
+	calls  map[string]context.CancelCauseFunc
+}
+
+// errCancelled is the cause of a call that its client cancelled.
+var errCancelled = errors.New("cancelled by the client")
+
+// begin notes a request under way, which end ends; cancel of the same id cancels it.
+func (c *client) begin(ctx context.Context, id string) (_ context.Context, done func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls[id] = cancel
+	return ctx, func() {
+		cancel(nil)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.calls, id)
+	}
+}
+
+// cancel cancels the request of that id, if it is under way.
+func (c *client) cancel(id string) {
+	c.mu.Lock()
+	cancel := c.calls[id]
+	c.mu.Unlock()
+	if cancel != nil {
+		cancel(errCancelled)
+	}
+}
+
+// logLevel returns the least level of log messages that the client asked for.
+func (c *client) logLevel() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.level
+}
+
+// setLogLevel sets it.
+func (c *client) setLogLevel(level string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.level = level
+}
+
+// firstList reports whether this is the client's first list.
+func (c *client) firstList() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first := !c.listed
+	c.listed = true
+	return first
+}
+
+// clients are the sessions of all views.
+type clients struct {
+	idle time.Duration
+	now  func() time.Time
+
+	mu   sync.Mutex
+	byID map[string]*client
+}
+
+func newClients(idle time.Duration, now func() time.Time) *clients {
+	return &clients{idle: idle, now: now, byID: map[string]*client{}}
+}
+
+// errNoSession reports a session id that is not, or no longer, in use.
+var errNoSession = errors.New("no such session")
+
+// full reports whether there are as many sessions as there may be.
+func (s *clients) full() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.byID) >= maxClients
+}
+
+// add begins a session.
+func (s *clients) add(v *view) *client {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := &client{id: rand.Text(), view: v, used: s.now(), calls: map[string]context.CancelCauseFunc{}}
+	c.life, c.end = context.WithCancel(context.Background())
+	s.byID[c.id] = c
+	return c
+}
+
+// find returns the view's session of that id.
+func (s *clients) find(id string, v *view) (*client, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.byID[id]
+	if c == nil || c.view != v {
+		return nil, errNoSession
+	}
+	return c, nil
+}
+
+// enter returns the session of that id for a request of its caller, and what ends
+// the request.
+func (s *clients) enter(id string, v *view, caller string) (c *client, leave func(), err error) {
+	if c, err = s.find(id, v); err != nil {
+		return nil, nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.known || c.caller != caller {
+		return nil, nil, errNoSession
+	}
+	c.busy++
+	c.used = s.now()
+	return c, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.busy--
+		c.used = s.now()
+	}, nil
+}
+
+// remove ends a session's place here; false if it had none.
+func (s *clients) remove(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, found := s.byID[id]
+	delete(s.byID, id)
+	return found
+}
+
+// all returns the sessions there are.
+func (s *clients) all() []*client {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]*client, 0, len(s.byID))
+	for _, c := range s.byID {
+		all = append(all, c)
+	}
+	return all
+}
+
+// expired returns the sessions that lay idle for too long.
+func (s *clients) expired() []*client {
+	now := s.now()
+	var gone []*client
+	for _, c := range s.all() {
+		c.mu.Lock()
+		if c.busy == 0 && now.Sub(c.used) >= s.idle {
+			gone = append(gone, c)
+		}
+		c.mu.Unlock()
+	}
+	return gone
+}
+
+// using reports whether a view has a session.
+func (s *clients) using(v *view) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.byID {
+		if c.view == v {
+			return true
+		}
+	}
+	return false
+}
+
+// sessionIDs gives the library the sessions of one view.
+type sessionIDs struct{ view *view }
+
+// Generate begins a session and returns its id.
+func (s *sessionIDs) Generate() string { return s.view.gateway.clients.add(s.view).id }
+
+// Validate returns an error for an id that is not in use.
+func (s *sessionIDs) Validate(id string) (terminated bool, err error) {
+	_, err = s.view.gateway.clients.find(id, s.view)
+	return false, err
+}
+
+// Terminate is called when a session ends, which drop has seen to.
+func (s *sessionIDs) Terminate(string) (notAllowed bool, err error) { return false, nil }

@@ -1,0 +1,13 @@
+package gateway
+
+// For the tests of what every answer rests on.
+var (
+	Splice = splice
+	Member = member
+)
+
+// Sweep ends what lies idle, without waiting for the time to look.
+func (g *Gateway) Sweep() { g.sweep() }
+
+// Clients returns how many sessions there are.
+func (g *Gateway) Clients() int { return len(g.clients.all()) }

@@ -1,0 +1,261 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+)
+
+// The methods answered here, and the notifications looked at.
+const (
+	methodToolsList     = "tools/list"
+	methodToolsCall     = "tools/call"
+	methodResources     = "resources/list"
+	methodTemplates     = "resources/templates/list"
+	methodResourcesRead = "resources/read"
+	methodPrompts       = "prompts/list"
+	methodPromptsGet    = "prompts/get"
+	methodComplete      = "completion/complete"
+	methodInitialize    = "initialize"
+	methodListen        = "subscriptions/listen"
+	methodSetLevel      = "logging/setLevel"
+	methodCancelled     = "notifications/cancelled"
+	methodLog           = "notifications/message"
+	methodProgress      = "notifications/progress"
+)
+
+// Handler serves /mcp and /mcp/{server}. Whoever mounts it checks hosts, origins and
+// who may call.
+func (g *Gateway) Handler() http.Handler { return http.HandlerFunc(g.serve) }
+
+// serverInPath returns the server that the address names, empty for none.
+func serverInPath(r *http.Request) string {
+	_, rest, found := strings.Cut(r.URL.EscapedPath(), "/mcp/")
+	if !found {
+		return ""
+	}
+	name, err := url.PathUnescape(strings.TrimSuffix(rest, "/"))
+	if err != nil {
+		return ""
+	}
+	return name
+}
+
+func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
+	v := g.viewOf(r)
+	if v == nil {
+		http.Error(w, "too many different addresses are in use", http.StatusServiceUnavailable)
+		return
+	}
+	switch r.Method {
+	case http.MethodPost:
+		g.post(w, r, v)
+	case http.MethodGet:
+		g.get(w, r, v)
+	case http.MethodDelete:
+		g.delete(w, r, v)
+	default:
+		w.Header().Set("Allow", "GET, POST, DELETE")
+		http.Error(w, "GET, POST and DELETE are possible", http.StatusMethodNotAllowed)
+	}
+}
+
+// post takes one message.
+func (g *Gateway) post(w http.ResponseWriter, r *http.Request, v *view) {
+	leave, ok := enter(g.requests)
+	if !ok {
+		http.Error(w, "too many requests at the same time", http.StatusServiceUnavailable)
+		return
+	}
+	defer leave()
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, g.maxBody))
+	if err != nil {
+		status := http.StatusBadRequest
+		var tooLarge *http.MaxBytesError
+		if errors.As(err, &tooLarge) {
+			status = http.StatusRequestEntityTooLarge
+		}
+		writeError(w, status, nil, mcp.PARSE_ERROR, "the body cannot be read: "+err.Error())
+		return
+	}
+	noDeadlines(w)
+	req, err := parseRequest(body)
+	if err != nil {
+		writeError(w, http.StatusBadRequest, nil, mcp.PARSE_ERROR, err.Error())
+		return
+	}
+	if req.modern(r.Header) {
+		g.postModern(w, r, v, req)
+		return
+	}
+	g.postSession(w, r, v, req)
+}
+
+// postModern takes a message of 2026-07-28 or later, which stands for itself.
+func (g *Gateway) postModern(w http.ResponseWriter, r *http.Request, v *view, req *request) {
+	if req.Method == methodListen {
+		g.stream(w, r, v, nil, func(w http.ResponseWriter, r *http.Request) { v.library(w, r, req.body) })
+		return
+	}
+	if req.ID == nil {
+		// Notifications change nothing here: a request is cancelled by its own end.
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	handle := g.method(req.Method)
+	if handle == nil {
+		v.library(w, r, req.body)
+		return
+	}
+	if wrong := req.checkModern(r.Header); wrong != nil {
+		writeJSON(w, http.StatusBadRequest, answer{err: wrong}.reply(req.ID))
+		return
+	}
+	who := callerName(g.caller(r), req.meta.Client.Name)
+	out := newReply(w, r, req, req.meta.LogLevel)
+	out.finish(g.answer(r.Context(), &exchange{
+		view: v, request: req, out: out, modern: true, first: req.Method == methodToolsList && v.firstList(who),
+		caller: who, client: who,
+	}, handle))
+}
+
+// postSession takes a message that belongs to a session, or begins one.
+func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request, v *view, req *request) {
+	if req.Method == methodInitialize {
+		g.initialize(w, r, v, req)
+		return
+	}
+	c, leave, err := g.clients.enter(r.Header.Get(server.HeaderKeySessionID), v, g.caller(r))
+	if err != nil {
+		http.Error(w, "no such session: send initialize", http.StatusNotFound)
+		return
+	}
+	defer leave()
+	switch {
+	case req.Method == methodCancelled:
+		c.cancel(string(req.params.RequestID))
+	case req.Method == methodSetLevel && severity(req.params.Level) >= 0:
+		c.setLogLevel(req.params.Level)
+	}
+	handle := g.method(req.Method)
+	if handle == nil || req.ID == nil {
+		v.library(w, r, req.body)
+		return
+	}
+	ctx, done := c.begin(r.Context(), string(req.ID))
+	defer done()
+	out := newReply(w, r, req, c.logLevel())
+	out.finish(g.answer(ctx, &exchange{
+		view: v, request: req, out: out, first: req.Method == methodToolsList && c.firstList(),
+		caller: callerName(c.caller, c.name), client: c.id,
+	}, handle))
+}
+
+// initialize has the library begin a session and notes who it is for.
+func (g *Gateway) initialize(w http.ResponseWriter, r *http.Request, v *view, req *request) {
+	if g.clients.full() {
+		http.Error(w, "too many sessions are open", http.StatusServiceUnavailable)
+		return
+	}
+	v.library(w, r, req.body)
+	id := w.Header().Get(server.HeaderKeySessionID)
+	c, err := g.clients.find(id, v)
+	if err != nil {
+		return // the library refused
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.known, c.caller, c.name = true, g.caller(r), req.params.Client.Name
+}
+
+// get opens the stream on which a client hears what it did not ask for.
+func (g *Gateway) get(w http.ResponseWriter, r *http.Request, v *view) {
+	if mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {
+		v.library(w, r, nil) // which refuses it
+		return
+	}
+	c, leave, err := g.clients.enter(r.Header.Get(server.HeaderKeySessionID), v, g.caller(r))
+	if err != nil {
+		http.Error(w, "no such session: send initialize", http.StatusNotFound)
+		return
+	}
+	defer leave()
+	noDeadlines(w)
+	g.stream(w, r, v, c, func(w http.ResponseWriter, r *http.Request) { v.library(w, r, nil) })
+}
+
+// stream serves a stream that ends with the client's session or with the service.
+func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, v *view, c *client, serve func(http.ResponseWriter, *http.Request)) {
+	leave, ok := enter(g.streams)
+	if !ok {
+		http.Error(w, "too many streams at the same time", http.StatusServiceUnavailable)
+		return
+	}
+	defer leave()
+	v.open.Add(1)
+	defer v.open.Add(-1)
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	stop := context.AfterFunc(g.life, func() { cancel(errStopping) })
+	defer stop()
+	if c != nil {
+		stop := context.AfterFunc(c.life, func() { cancel(errNoSession) })
+		defer stop()
+	}
+	serve(w, r.WithContext(ctx))
+}
+
+// delete ends a session.
+func (g *Gateway) delete(w http.ResponseWriter, r *http.Request, v *view) {
+	if mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {
+		v.library(w, r, nil) // which refuses it
+		return
+	}
+	c, leave, err := g.clients.enter(r.Header.Get(server.HeaderKeySessionID), v, g.caller(r))
+	if err != nil {
+		http.Error(w, "no such session", http.StatusNotFound)
+		return
+	}
+	leave()
+	g.drop(c)
+	w.WriteHeader(http.StatusOK)
+}
+
+// library has the library answer a request whose body was read.
+func (v *view) library(w http.ResponseWriter, r *http.Request, body []byte) {
+	r = r.Clone(r.Context())
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	v.http.ServeHTTP(w, r)
+}
+
+// libraryLogger takes what the library says: what matters of it is seen elsewhere.
+func (g *Gateway) libraryLogger() *slog.Logger {
+	return slog.New(slog.DiscardHandler)
+}
+
+// enter takes one of the places, unless all are taken.
+func enter(places chan struct{}) (leave func(), ok bool) {
+	select {
+	case places <- struct{}{}:
+		return func() { <-places }, true
+	default:
+		return nil, false
+	}
+}
+
+// noDeadlines lifts the server's limits on a request's time: a call has limits of
+// its own, and a stream none. Only some writers have deadlines to lift.
+func noDeadlines(w http.ResponseWriter) {
+	rc := http.NewResponseController(w)
+	_ = rc.SetReadDeadline(time.Time{})
+	_ = rc.SetWriteDeadline(time.Time{})
+}

@@ -1,0 +1,296 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"mcpledger/discovery"
+	"mcpledger/discovery/upstream"
+	"mcpledger/events"
+	"mcpledger/projections"
+)
+
+// Bounds on a list of resources or prompts, and on asking for one.
+const (
+	maxListPages = 64
+	maxListBytes = 8 << 20 // of one server
+	listTimeout  = 15 * time.Second
+	listsAtOnce  = 8
+	// listFresh is how long a list is good for. A server that says that it changed is
+	// asked anew at once.
+	listFresh = 5 * time.Minute
+	// refusedFresh is how long a server that gave none is left alone.
+	refusedFresh = 30 * time.Second
+)
+
+// kind is one of the lists that servers have besides their tools.
+type kind struct {
+	method     string // that lists it
+	member     string // of the result, which holds the array
+	capability upstream.Capability
+}
+
+var kinds = map[string]kind{
+	methodResources: {methodResources, "resources", upstream.CapabilityResources},
+	methodTemplates: {methodTemplates, "resourceTemplates", upstream.CapabilityResources},
+	methodPrompts:   {methodPrompts, "prompts", upstream.CapabilityPrompts},
+}
+
+// lists holds what servers last listed besides their tools, since clients ask for it
+// whenever they start, and asking a server may mean starting it.
+type lists struct {
+	gateway *Gateway
+	changes atomic.Int64
+
+	mu    sync.Mutex
+	known map[listKey]*list
+	// offers are the capabilities of servers, by connection.
+	offers map[events.ConfigKey]offer
+}
+
+// offer is what a server said that it offers, as of one discovery.
+type offer struct {
+	at           time.Time
+	capabilities json.RawMessage
+}
+
+// perClient is the setting of servers whose clients share no session.
+const perClient = "per_client"
+
+type listKey struct {
+	connection events.ConfigKey
+	method     string
+	client     string
+}
+
+// list is what one server listed, or would not.
+type list struct {
+	server events.ServerName
+	until  time.Time
+	items  []json.RawMessage
+	done   chan struct{} // closed when it is there
+}
+
+func newLists(g *Gateway) *lists {
+	return &lists{gateway: g, known: map[listKey]*list{}, offers: map[events.ConfigKey]offer{}}
+}
+
+// version counts the times that a server said one of these lists had changed.
+func (l *lists) version() int64 { return l.changes.Load() }
+
+// forget drops a server's lists: it says that they changed.
+func (l *lists) forget(server events.ServerName) {
+	l.changes.Add(1)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for key, known := range l.known {
+		if known.server == server {
+			delete(l.known, key)
+		}
+	}
+}
+
+// sweep drops what is no longer good, so that connections and clients which are gone
+// leave nothing.
+func (l *lists) sweep() {
+	now := l.gateway.now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for key, known := range l.known {
+		if isClosed(known.done) && now.After(known.until) {
+			delete(l.known, key)
+		}
+	}
+	clear(l.offers)
+}
+
+func isClosed(done chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
+// of returns what a server lists, empty if it offers nothing of the kind or does not
+// answer: one server's trouble is not another's.
+func (l *lists) of(ctx context.Context, v projections.Server, k kind, client string) []json.RawMessage {
+	if !v.Offered() || !l.offered(ctx, v, k.capability) {
+		return nil
+	}
+	if v.Entry.Settings.Session != perClient {
+		client = "" // they share a session, and so the list
+	}
+	key := listKey{v.ConfigKey, k.method, client}
+	l.mu.Lock()
+	known := l.known[key]
+	if known == nil || isClosed(known.done) && l.gateway.now().After(known.until) {
+		known = &list{server: v.Name, done: make(chan struct{})}
+		l.known[key] = known
+		// The answer is for all who wait, so it does not end with the first of them.
+		go l.fill(context.WithoutCancel(ctx), known, k, client)
+	}
+	l.mu.Unlock()
+	select {
+	case <-known.done:
+		return known.items
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// fill asks a server for its list.
+func (l *lists) fill(ctx context.Context, into *list, k kind, client string) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	defer close(into.done)
+	items, err := l.pages(ctx, into.server, k, client)
+	good := listFresh
+	if err != nil {
+		good = refusedFresh
+		l.gateway.logger.WarnContext(ctx, "list not offered", slog.String("server", string(into.server)),
+			slog.String("method", k.method), slog.Any("err", err))
+	}
+	into.items, into.until = items, l.gateway.now().Add(good)
+}
+
+// pages returns the elements of all pages of a list, each as sent.
+func (l *lists) pages(ctx context.Context, server events.ServerName, k kind, client string) ([]json.RawMessage, error) {
+	var items []json.RawMessage
+	var params json.RawMessage
+	size, seen := 0, map[string]bool{}
+	for range maxListPages {
+		answer, err := l.gateway.discovery.Ask(ctx, discovery.Question{
+			Server: server, Method: k.method, Params: params, Client: client, Timeout: listTimeout,
+		})
+		switch {
+		case err != nil:
+			return nil, err
+		case answer.RPC != nil:
+			return nil, fmt.Errorf("answered with the JSON-RPC error %d", answer.RPC.Code)
+		case answer.Failure != nil:
+			return nil, errors.New(answer.Failure.Code)
+		}
+		if size += len(answer.Result); size > maxListBytes {
+			return nil, fmt.Errorf("the list is larger than %d bytes", maxListBytes)
+		}
+		var page []json.RawMessage
+		if err := json.Unmarshal(member(answer.Result, k.member), &page); err != nil {
+			return nil, errors.New("the answer holds no list")
+		}
+		items = append(items, page...)
+		var cursor string
+		_ = json.Unmarshal(member(answer.Result, "nextCursor"), &cursor)
+		if cursor == "" {
+			return items, nil
+		}
+		if seen[cursor] {
+			return nil, errors.New("the list repeats a cursor")
+		}
+		seen[cursor] = true
+		params = encoded(map[string]string{"cursor": cursor})
+	}
+	return nil, fmt.Errorf("the list has more than %d pages", maxListPages)
+}
+
+// offered reports whether a server said at its last discovery that it offers c. It
+// reads the log, once for each discovery.
+func (l *lists) offered(ctx context.Context, v projections.Server, c upstream.Capability) bool {
+	l.mu.Lock()
+	known, found := l.offers[v.ConfigKey]
+	l.mu.Unlock()
+	if !found || !known.at.Equal(v.VerifiedAt) {
+		known = offer{at: v.VerifiedAt}
+		q := events.Query{Subject: v.Name, ConfigKey: v.ConfigKey, Types: []events.Type{events.TypeDiscoverySucceeded}, Desc: true, Limit: 1}
+		for e, err := range l.gateway.log.Read(ctx, q) {
+			if err != nil {
+				return false
+			}
+			if d, ok := e.Data.(events.DiscoverySucceeded); ok {
+				known.capabilities = d.Capabilities
+			}
+		}
+		l.mu.Lock()
+		l.offers[v.ConfigKey] = known
+		l.mu.Unlock()
+	}
+	return upstream.Offers(known.capabilities, c)
+}
+
+// all returns what the view's servers list, by server. They are asked at the same
+// time, a few at once.
+func (l *lists) all(ctx context.Context, v *view, servers []projections.Server, k kind, client string) [][]json.RawMessage {
+	lists := make([][]json.RawMessage, len(servers))
+	places := make(chan struct{}, listsAtOnce)
+	var asking sync.WaitGroup
+	for i, one := range servers {
+		asking.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
+			lists[i] = l.of(ctx, one, k, client)
+		})
+	}
+	asking.Wait()
+	return lists
+}
+
+// listOthers answers resources/list, resources/templates/list and prompts/list.
+func (g *Gateway) listOthers(ctx context.Context, x *exchange) answer {
+	if x.request.params.Cursor != "" {
+		return errorOf(mcp.INVALID_PARAMS, "the list has one page, and no cursor")
+	}
+	standing, err := g.fleet.now()
+	if err != nil {
+		return errorOf(mcp.INTERNAL_ERROR, "the service is still reading its log, try again in a moment")
+	}
+	k := kinds[x.request.Method]
+	servers := x.view.servers(standing)
+	var items [][]byte
+	for i, listed := range g.lists.all(ctx, x.view, servers, k, x.client) {
+		for _, item := range listed {
+			named, err := x.view.relabel(servers[i].Name, k, item)
+			if err != nil {
+				g.logger.WarnContext(ctx, "item of a list left out", slog.String("server", string(servers[i].Name)), slog.Any("err", err))
+				continue
+			}
+			items = append(items, oneLine(named))
+		}
+	}
+	return resultOf([]byte(`{"`+k.member+`":[`), bytes.Join(items, []byte(",")), []byte("]"), x.listEnd())
+}
+
+// relabel returns an item of a list under its name or address in the view.
+func (v *view) relabel(server events.ServerName, k kind, item json.RawMessage) (json.RawMessage, error) {
+	if v.single {
+		return item, nil
+	}
+	place := "name"
+	if k.capability == upstream.CapabilityResources {
+		place = "uri"
+	}
+	if k.method == methodTemplates {
+		place = "uriTemplate"
+	}
+	var own string
+	if err := json.Unmarshal(member(item, place), &own); err != nil {
+		return nil, fmt.Errorf("%s: no %s", k.method, place)
+	}
+	if place == "name" {
+		return v.rename(server, own, item)
+	}
+	origin, err := withOrigin(member(item, "_meta"), server, own)
+	if err != nil {
+		return nil, err
+	}
+	return splice(item, map[string][]byte{place: quoted(addressOf(server, own)), "_meta": origin}, "_meta")
+}

@@ -1,0 +1,284 @@
+package gateway
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+)
+
+// errGone reports an endpoint that does not know our session, or answers no more.
+var errGone = errors.New("the service is gone")
+
+// post sends one message to an endpoint and writes what is answered. An error means
+// that there is no answer; sent, that the endpoint may have taken the message.
+func (l *relay) post(ctx context.Context, at link, req *request) (sent bool, err error) {
+	res, err := l.do(ctx, at, req)
+	if err != nil {
+		var dial *net.OpError
+		return !(errors.As(err, &dial) && dial.Op == "dial"), err
+	}
+	defer res.Body.Close()
+	switch {
+	case res.StatusCode == http.StatusNotFound && at.session != "" && !isJSON(res):
+		return false, errGone
+	case isEvents(res):
+		return true, l.events(res.Body, req.ID)
+	case isJSON(res):
+		body, err := io.ReadAll(res.Body)
+		if err != nil {
+			return true, err
+		}
+		if req.Method == methodInitialize && res.StatusCode == http.StatusOK {
+			l.begun(res, body)
+		}
+		l.write(oneLine(body))
+	case res.StatusCode >= http.StatusBadRequest:
+		said, _ := io.ReadAll(io.LimitReader(res.Body, 512))
+		l.refuse(req, fmt.Sprintf("the service answered %s: %s", res.Status, bytes.TrimSpace(said)))
+	}
+	return true, nil
+}
+
+// do sends one message.
+func (l *relay) do(ctx context.Context, at link, req *request) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, at.endpoint.URL, bytes.NewReader(req.body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	at.sign(r)
+	if mcp.IsModernProtocol(req.meta.Version) {
+		r.Header.Del(server.HeaderKeySessionID)
+		r.Header.Set(mcp.HeaderProtocolVersion, req.meta.Version)
+		for name, value := range mcp.StandardHeaders(req.meta.Version, mcp.MCPMethod(req.Method), req.Params) {
+			r.Header.Set(name, value)
+		}
+	}
+	return l.http.Do(r)
+}
+
+// sign adds what tells the endpoint who we are.
+func (at link) sign(r *http.Request) {
+	if at.endpoint.Token != "" {
+		r.Header.Set("Authorization", "Bearer "+at.endpoint.Token)
+	}
+	if at.session != "" {
+		r.Header.Set(server.HeaderKeySessionID, at.session)
+	}
+	if at.version != "" {
+		r.Header.Set(mcp.HeaderProtocolVersion, at.version)
+	}
+}
+
+// begun notes the session that an answer to initialize began.
+func (l *relay) begun(res *http.Response, body []byte) {
+	var reply struct {
+		Result struct {
+			Version string `json:"protocolVersion"`
+		} `json:"result"`
+	}
+	// An answer without a version is the client's to refuse.
+	_ = json.Unmarshal(body, &reply)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.session, l.version = res.Header.Get(server.HeaderKeySessionID), reply.Result.Version
+}
+
+// reopen finds the endpoint that takes the place of the one of that generation, and
+// begins the client's session there anew.
+func (l *relay) reopen(ctx context.Context, generation int) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.generation != generation {
+		return nil // another request has done it
+	}
+	ctx, cancel := context.WithTimeout(ctx, reopenBudget)
+	defer cancel()
+	for {
+		endpoint, err := l.Open(ctx)
+		if err != nil {
+			return err
+		}
+		session, err := l.greet(ctx, endpoint)
+		if err == nil {
+			l.endpoint, l.session = endpoint, session
+			l.generation++
+			return nil
+		}
+		l.Logger.WarnContext(ctx, "service does not answer", slog.Any("err", err))
+		if !pause(ctx, reopenPause) {
+			return fmt.Errorf("reach the service: %w", err)
+		}
+	}
+}
+
+// greet repeats the client's handshake at an endpoint and returns the session; l.mu
+// is held. Before the client has sent its own there is nothing to repeat.
+func (l *relay) greet(ctx context.Context, endpoint Endpoint) (session string, err error) {
+	if l.hello == nil || l.version == "" {
+		return "", nil
+	}
+	at := link{endpoint: endpoint}
+	hello, err := parseRequest(l.hello)
+	if err != nil {
+		return "", err
+	}
+	if at.session, err = l.greeting(ctx, at, hello); err != nil {
+		return "", err
+	}
+	at.version = l.version
+	_, err = l.greeting(ctx, at, &request{body: notification(string(mcp.MethodNotificationInitialized), nil)})
+	return at.session, err
+}
+
+// greeting sends one message of the handshake and returns the session it is of.
+func (l *relay) greeting(ctx context.Context, at link, req *request) (session string, err error) {
+	res, err := l.do(ctx, at, req)
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	if res.StatusCode >= http.StatusBadRequest {
+		return "", fmt.Errorf("handshake: %s", res.Status)
+	}
+	_, err = io.Copy(io.Discard, res.Body)
+	return res.Header.Get(server.HeaderKeySessionID), err
+}
+
+// background reopens without anybody waiting for it.
+func (l *relay) background(ctx context.Context, generation int) {
+	go func() { _ = l.reopen(ctx, generation) }()
+}
+
+// listen keeps the stream of the session's notifications open, at whichever endpoint
+// there is. After a change of endpoint the client's lists may be out of date.
+func (l *relay) listen(ctx context.Context) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.listening {
+		return
+	}
+	l.listening = true
+	go func() {
+		for {
+			at := l.link()
+			if err := l.stream(ctx, at); err != nil && ctx.Err() == nil {
+				l.Logger.DebugContext(ctx, "stream ended", slog.Any("err", err))
+			}
+			if !pause(ctx, reopenPause) || l.reopen(ctx, at.generation) != nil {
+				return
+			}
+			for _, method := range []string{mcp.MethodNotificationToolsListChanged, mcp.MethodNotificationResourcesListChanged, mcp.MethodNotificationPromptsListChanged} {
+				l.write(notification(method, nil))
+			}
+		}
+	}()
+}
+
+// stream passes on what the endpoint says unasked, until it ends.
+func (l *relay) stream(ctx context.Context, at link) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at.endpoint.URL, nil)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Accept", "text/event-stream")
+	at.sign(r)
+	res, err := l.http.Do(r)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if !isEvents(res) {
+		return fmt.Errorf("%w: %s", errGone, res.Status)
+	}
+	return l.events(res.Body, nil)
+}
+
+// events writes the data of each event. A stream that answers a request is good for
+// nothing without the answer.
+func (l *relay) events(body io.Reader, id json.RawMessage) error {
+	reader := bufio.NewReader(body)
+	answered := id == nil
+	for {
+		line, err := reader.ReadBytes('\n')
+		if data, found := bytes.CutPrefix(line, []byte("data:")); found && err == nil {
+			data = bytes.TrimSpace(data)
+			l.write(data)
+			answered = answered || answers(data, id)
+		}
+		switch {
+		case errors.Is(err, io.EOF) && answered:
+			return nil
+		case errors.Is(err, io.EOF):
+			return io.ErrUnexpectedEOF
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// answers reports whether a message answers the request of that id.
+func answers(data []byte, id json.RawMessage) bool {
+	m := member(data, "id")
+	return m != nil && member(data, "method") == nil && bytes.Equal(m, id)
+}
+
+// write writes one message to the client. A client that reads no more is noticed at
+// its end of stdin.
+func (l *relay) write(message ...[]byte) {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	_, _ = l.out.Write(append(bytes.Join(message, nil), '\n'))
+}
+
+// finish waits a little for what is under way, and ends the session.
+func (l *relay) finish(ctx context.Context) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		l.asking.Wait()
+	}()
+	timer := time.NewTimer(finishTime)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	case <-ctx.Done():
+		return
+	}
+	at := l.link()
+	if at.session == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodDelete, at.endpoint.URL, nil)
+	if err != nil {
+		return
+	}
+	at.sign(r)
+	if res, err := l.http.Do(r); err == nil {
+		res.Body.Close()
+	}
+}
+
+func isJSON(r *http.Response) bool   { return mediaType(r) == "application/json" }
+func isEvents(r *http.Response) bool { return mediaType(r) == "text/event-stream" }
+
+func mediaType(r *http.Response) string {
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return media
+}

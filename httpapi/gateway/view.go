@@ -1,0 +1,229 @@
+package gateway
+
+import (
+	"context"
+	"crypto/sha256"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"mcpledger/events"
+	"mcpledger/projections"
+)
+
+// view is what one address offers, with the library's server for it.
+type view struct {
+	gateway *Gateway
+	key     string
+	only    []events.ServerName // sorted; empty: all
+	single  bool                // one server under its own names
+
+	protocol *server.MCPServer
+	http     *server.StreamableHTTPServer
+
+	open atomic.Int64 // streams
+
+	mu       sync.Mutex
+	listed   map[string]bool // callers without a session that have had their first list
+	told     [sha256.Size]byte
+	toldAt   time.Time
+	toldList int64 // lists.version
+}
+
+// instructions are what clients may show a model about the endpoint.
+const instructions = "These are the tools of several MCP servers behind one address; a tool's name begins with its server's. " +
+	"A server that is missing is listed by ledger__list_servers, and ledger__why tells what is wrong with it and what would bring it back."
+
+// newView makes the view for an address: only are the servers it is limited to.
+func newView(g *Gateway, key string, only []events.ServerName, single bool) *view {
+	v := &view{gateway: g, key: key, only: only, single: single, listed: map[string]bool{}}
+	options := []server.ServerOption{
+		server.WithToolCapabilities(true), server.WithResourceCapabilities(false, true),
+		server.WithPromptCapabilities(true), server.WithCompletions(), server.WithLogging(),
+	}
+	if !single {
+		options = append(options, server.WithInstructions(instructions))
+	}
+	v.protocol = server.NewMCPServer("mcpledger", g.version, options...)
+	v.http = server.NewStreamableHTTPServer(v.protocol,
+		server.WithSessionIdManager(&sessionIDs{view: v}),
+		// The guard before us checks hosts and origins.
+		server.WithDisableLocalhostProtection(true),
+		server.WithStreamableHTTPLogger(g.libraryLogger()),
+	)
+	v.told, v.toldList = v.content(), g.lists.version()
+	return v
+}
+
+// viewOf returns the view that a request's address names, nil if it names none that
+// can be.
+func (g *Gateway) viewOf(r *http.Request) *view {
+	if name := serverInPath(r); name != "" {
+		return g.view("/"+name, []events.ServerName{events.ServerName(name)}, true)
+	}
+	var only []events.ServerName
+	for _, list := range r.URL.Query()["servers"] {
+		for name := range strings.SplitSeq(list, ",") {
+			if name != "" {
+				only = append(only, events.ServerName(name))
+			}
+		}
+	}
+	slices.Sort(only)
+	only = slices.Compact(only)
+	key := ""
+	for _, name := range only {
+		key += "?" + string(name)
+	}
+	return g.view(key, only, false)
+}
+
+// view returns the view of that key, making it if there is none. It is nil when
+// there are too many that are in use.
+func (g *Gateway) view(key string, only []events.ServerName, single bool) *view {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if v := g.views[key]; v != nil {
+		return v
+	}
+	if len(g.views) >= maxViews {
+		for key, v := range g.views {
+			if v.open.Load() == 0 && !g.clients.using(v) {
+				delete(g.views, key)
+			}
+		}
+		if len(g.views) >= maxViews {
+			return nil
+		}
+	}
+	v := newView(g, key, only, single)
+	g.views[key] = v
+	return v
+}
+
+// openViews returns the views there are.
+func (g *Gateway) openViews() []*view {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	all := make([]*view, 0, len(g.views))
+	for _, v := range g.views {
+		all = append(all, v)
+	}
+	return all
+}
+
+// includes reports whether the view offers a server's tools, if they can be offered.
+func (v *view) includes(name events.ServerName) bool {
+	if len(v.only) == 0 {
+		return true
+	}
+	_, found := slices.BinarySearch(v.only, name)
+	return found
+}
+
+// servers returns the servers of the view, sorted by name.
+func (v *view) servers(s *standing) []projections.Server {
+	if len(v.only) == 0 {
+		return s.servers
+	}
+	return slices.DeleteFunc(slices.Clone(s.servers), func(one projections.Server) bool { return !v.includes(one.Name) })
+}
+
+// resolve returns where a tool's or prompt's name leads. named has those that cannot
+// be split.
+func (v *view) resolve(name string, named map[string]route) (route, bool) {
+	if v.single {
+		return route{v.only[0], name}, true
+	}
+	to, found := named[name]
+	if !found {
+		to.server, to.name, found = v.gateway.namer.Split(name)
+	}
+	return to, found && v.includes(to.server)
+}
+
+// name returns the name that a server's tool or prompt has in the view.
+func (v *view) name(server events.ServerName, own string) string {
+	if v.single {
+		return own
+	}
+	return v.gateway.namer.Name(server, own)
+}
+
+// maxListed bounds how many callers without a session are remembered; after that all
+// are new again.
+const maxListed = 1024
+
+// firstList reports whether this is the first list of a caller without a session.
+func (v *view) firstList(caller string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	first := !v.listed[caller]
+	if len(v.listed) >= maxListed {
+		clear(v.listed)
+	}
+	v.listed[caller] = true
+	return first
+}
+
+// content identifies what the view's list of tools holds now.
+func (v *view) content() (sum [sha256.Size]byte) {
+	standing, err := v.gateway.fleet.now()
+	if err != nil {
+		return sum
+	}
+	digest := sha256.New()
+	for _, one := range v.servers(standing) {
+		if one.Offered() && one.Catalogue != nil {
+			digest.Write([]byte(contentKey(one)))
+		}
+	}
+	return [sha256.Size]byte(digest.Sum(nil))
+}
+
+// announce tells the view's clients which of their lists changed since they were
+// told last, unless that was a moment ago; then it returns when to look again.
+func (v *view) announce(now time.Time) (again time.Time) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	content, lists := v.content(), v.gateway.lists.version()
+	if content == v.told && lists == v.toldList {
+		return time.Time{}
+	}
+	if next := v.toldAt.Add(v.gateway.interval); now.Before(next) {
+		return next
+	}
+	v.toldAt = now
+	if content != v.told {
+		v.told = content
+		v.protocol.SendNotificationToAllClients(mcp.MethodNotificationToolsListChanged, nil)
+	}
+	if lists != v.toldList {
+		v.toldList = lists
+		v.protocol.SendNotificationToAllClients(mcp.MethodNotificationResourcesListChanged, nil)
+		v.protocol.SendNotificationToAllClients(mcp.MethodNotificationPromptsListChanged, nil)
+	}
+	return time.Time{}
+}
+
+// forget has the library forget a session, which ends its stream.
+func (v *view) forget(session string) {
+	header := http.Header{}
+	header.Set(server.HeaderKeySessionID, session)
+	v.http.Handle(discard{}, &server.HTTPRequest{Method: http.MethodDelete, Header: header, Context: context.Background()})
+}
+
+// discard takes the library's answer to a request of ours.
+type discard struct{}
+
+func (discard) Header() http.Header         { return http.Header{} }
+func (discard) WriteHeader(int)             {}
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+func (discard) Flush()                      {}
+func (discard) CanStream() bool             { return false }
