@@ -3,57 +3,95 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"mcpledger/httpapi/access"
 )
+
+// playwright drives the browser; it brings none of its own.
+const playwright = "playwright-core@1.65.1"
+
+// dashboardSeen is what testdata/browser/dashboard.mjs found on the page.
+type dashboardSeen struct {
+	Address   string   `json:"address"`
+	Rows      []string `json:"rows"`
+	BoldNames int      `json:"boldNames"`
+	Detail    string   `json:"detail"`
+	Errors    []string `json:"errors"`
+}
 
 func TestE2EDashboardShowsEveryServerInABrowser(t *testing.T) {
 	work := t.TempDir()
 	service := startService(t, work, map[string]any{
-		"toolbox": map[string]any{"command": "server", "args": []string{"sample-server", "toolbox"}},
-		"broken":  map[string]any{"command": "server", "args": []string{"sample-server", "import-error"}},
-		"<b>bold": map[string]any{"command": "server", "args": []string{"sample-server", "toolbox"}},
+		"toolbox":     map[string]any{"command": "server", "args": []string{"sample-server", "toolbox"}},
+		"broken":      map[string]any{"command": "server", "args": []string{"sample-server", "import-error"}},
+		"<b>bold</b>": map[string]any{"command": "server", "args": []string{"sample-server", "toolbox"}},
 	})
 	service.settledTools(t, time.Minute)
+	token, err := access.ReadOperatorToken(filepath.Join(work, "data"))
+	if err != nil {
+		t.Fatal(err)
+	}
 
-	page := browse(t, service.base+"/")
-	for _, want := range []string{"toolbox", "ready", "broken", "reportlib", "&lt;b&gt;bold"} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page does not show %q", want)
+	seen := browse(t, service.base+"/#token="+token, "broken")
+	for _, want := range []struct{ server, state string }{{"toolbox", "ready"}, {"broken", "failed"}, {"<b>bold</b>", "ready"}} {
+		if !slices.ContainsFunc(seen.Rows, func(row string) bool {
+			return strings.HasPrefix(row, want.server) && strings.Contains(row, want.state)
+		}) {
+			t.Errorf("no row says that %s is %s", want.server, want.state)
 		}
 	}
-	if strings.Contains(page, "<b>bold") {
+	if seen.BoldNames > 0 {
 		t.Error("a server's name became part of the page")
 	}
+	if !strings.Contains(seen.Detail, "reportlib") {
+		t.Error("the details do not say what is missing")
+	}
+	if strings.Contains(seen.Address, token) {
+		t.Error("the token stays in the address")
+	}
+	if len(seen.Errors) > 0 {
+		t.Errorf("the browser complains: %q", seen.Errors)
+	}
 	if t.Failed() {
-		t.Logf("the page:\n%s", page)
+		t.Logf("the page: %+v", seen)
 	}
 }
 
-// browse opens a page in headless Chromium and returns its document once its scripts
-// have run.
-func browse(t *testing.T, url string) string {
+// browse opens the dashboard in headless Chromium by the link that signs in, and
+// the details of one server on it.
+func browse(t *testing.T, link, server string) dashboardSeen {
 	t.Helper()
 	chromium, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Fatal("chromium is not installed: apt-get install chromium")
 	}
-	args := []string{
-		"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-		"--disable-background-networking", "--disable-component-update", "--disable-sync",
-		"--disable-dev-shm-usage", "--user-data-dir=" + filepath.Join(t.TempDir(), "profile"),
-		"--virtual-time-budget=5000", "--dump-dom", url,
-	}
-	cmd := exec.CommandContext(t.Context(), chromium, args...)
-	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
-	cmd.WaitDelay = 10 * time.Second
-	page, err := cmd.Output()
+	modules := npmInstall(t, playwright)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", "testdata/browser/dashboard.mjs", chromium, link, server)
+	cmd.Env = append(os.Environ(), "NODE_PATH="+modules, "HOME="+t.TempDir())
+	cmd.WaitDelay = 5 * time.Second
+	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("chromium: %v", err)
+		complaint := ""
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+			complaint = string(exit.Stderr)
+		}
+		t.Fatalf("browse: %v\n%s", err, complaint)
 	}
-	return string(page)
+	var seen dashboardSeen
+	if err := json.Unmarshal(out, &seen); err != nil {
+		t.Fatal(err)
+	}
+	return seen
 }

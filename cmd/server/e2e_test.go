@@ -21,91 +21,111 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// realServer is a server from npm as a user would configure it, with what is known
+// realServer is a published server as a user would configure it, with what is known
 // of it.
 type realServer struct {
 	name string
-	pkg  string // with its exact version
+	npm  string // package with its exact version; or
+	goes string // Go program with its exact version
 	bin  string
-	args []string // $WORK is a folder of its own
+	args []string // $WORK is a folder of its own, $REFUSED an address nobody listens on
 	env  map[string]string
 
-	// protocol is the version it is reached with, where that is what it is here for.
-	protocol string
-	// class is that of its failure; empty for a server that lists its tools.
-	class string
+	// modern says that it speaks the protocol of 2026-07-28, beside older ones.
+	modern bool
+	// chatty says that it writes plain lines to stdout, which only we put up with.
+	chatty bool
+	// classes are those its failure may have; none for a server that lists its tools.
+	classes []string
 }
 
 // realServers each show something that the servers made for tests do not.
 var realServers = []realServer{
-	{name: "everything", pkg: "@modelcontextprotocol/server-everything@2026.8.31", bin: "mcp-server-everything"},
-	{name: "filesystem", pkg: "@modelcontextprotocol/server-filesystem@2026.8.31", bin: "mcp-server-filesystem", args: []string{"$WORK"}},
-	{name: "memory", pkg: "@modelcontextprotocol/server-memory@2026.8.31", bin: "mcp-server-memory", env: map[string]string{"MEMORY_FILE_PATH": "$WORK/memory.json"}},
-	{name: "thinking", pkg: "@modelcontextprotocol/server-sequential-thinking@2026.8.31", bin: "mcp-server-sequential-thinking"},
-	{name: "github", pkg: "@modelcontextprotocol/server-github@2025.4.8", bin: "mcp-server-github"},
-	{name: "notion", pkg: "@notionhq/notion-mcp-server@2.5.2", bin: "notion-mcp-server"},
-	{name: "context7", pkg: "@upstash/context7-mcp@4.1.1", bin: "context7-mcp", protocol: "2026-07-28"},
-	{name: "playwright", pkg: "@playwright/mcp@0.0.83", bin: "playwright-mcp"},
-	{name: "code-runner", pkg: "mcp-server-code-runner@0.1.8", bin: "mcp-server-code-runner"},
-	{name: "postgres-refused", pkg: "@modelcontextprotocol/server-postgres@0.6.2", bin: "mcp-server-postgres", args: []string{"postgresql://127.0.0.1:9/none"}},
+	{name: "everything", npm: "@modelcontextprotocol/server-everything@2026.8.31", bin: "mcp-server-everything"},
+	{name: "filesystem", npm: "@modelcontextprotocol/server-filesystem@2026.8.31", bin: "mcp-server-filesystem", args: []string{"$WORK"}},
+	{name: "memory", npm: "@modelcontextprotocol/server-memory@2026.8.31", bin: "mcp-server-memory", env: map[string]string{"MEMORY_FILE_PATH": "$WORK/memory.json"}},
+	{name: "thinking", npm: "@modelcontextprotocol/server-sequential-thinking@2026.8.31", bin: "mcp-server-sequential-thinking"},
+	{name: "github", npm: "@modelcontextprotocol/server-github@2025.4.8", bin: "mcp-server-github"},
+	{name: "notion", npm: "@notionhq/notion-mcp-server@2.5.2", bin: "notion-mcp-server"},
+	{name: "context7", npm: "@upstash/context7-mcp@4.1.1", bin: "context7-mcp", modern: true},
+	{name: "playwright", npm: "@playwright/mcp@0.0.83", bin: "playwright-mcp"},
+	{name: "code-runner", npm: "mcp-server-code-runner@0.1.8", bin: "mcp-server-code-runner", chatty: true},
+	{name: "postgres-refused", npm: "@modelcontextprotocol/server-postgres@0.6.2", bin: "mcp-server-postgres", args: []string{"postgresql://$REFUSED/none"}},
+	{name: "go-everything", goes: "github.com/modelcontextprotocol/go-sdk/examples/server/everything@v1.8.0", bin: "everything", modern: true},
 
-	{name: "slack", pkg: "@modelcontextprotocol/server-slack@2025.4.25", bin: "mcp-server-slack", class: "credentials_missing"},
-	{name: "postgres", pkg: "@modelcontextprotocol/server-postgres@0.6.2", bin: "mcp-server-postgres", class: "config"},
-	{name: "remote", pkg: "mcp-remote@0.15.1", bin: "mcp-remote", args: []string{"http://127.0.0.1:9/mcp"}, class: "network"},
-	{name: "supabase", pkg: "@supabase/mcp-server-supabase@0.13.0", bin: "mcp-server-supabase", args: []string{"--access-token", "sbp_0000000000000000000000000000000000000000"}, class: "auth"},
+	{name: "slack", npm: "@modelcontextprotocol/server-slack@2025.4.25", bin: "mcp-server-slack", classes: []string{"credentials_missing"}},
+	{name: "postgres", npm: "@modelcontextprotocol/server-postgres@0.6.2", bin: "mcp-server-postgres", classes: []string{"config"}},
+	{name: "remote", npm: "mcp-remote@0.15.1", bin: "mcp-remote", args: []string{"http://$REFUSED/mcp"}, classes: []string{"network"}},
+	{name: "supabase", npm: "@supabase/mcp-server-supabase@0.13.0", bin: "mcp-server-supabase", args: []string{"--access-token", "sbp_0000000000000000000000000000000000000000"}, classes: []string{"auth", "network"}},
 }
 
 func TestE2ERealServersAreListedAsTheyAre(t *testing.T) {
+	bin := installServers(t)
 	work := t.TempDir()
-	npm := installServers(t)
 	home := filepath.Join(work, "home")
 	if err := os.Mkdir(home, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	entries := map[string]any{"everything-http": map[string]any{"type": "http", "url": startEverythingHTTP(t, npm, home)}}
-	for _, s := range realServers {
-		env := map[string]string{"HOME": home}
-		for key, value := range s.env {
-			env[key] = strings.ReplaceAll(value, "$WORK", work)
-		}
-		entries[s.name] = map[string]any{"command": filepath.Join(npm, s.bin), "args": s.argsIn(work), "env": env}
+	fill := strings.NewReplacer("$WORK", work, "$REFUSED", freeAddress(t))
+	entries := map[string]any{}
+	servers := make([]realServer, len(realServers))
+	for i, s := range realServers {
+		servers[i] = s.filled(bin, home, fill)
+		entries[s.name] = map[string]any{"command": servers[i].bin, "args": servers[i].args, "env": servers[i].env}
 	}
+	url := startEverythingHTTP(t, bin, home)
+	entries["everything-http"] = map[string]any{"type": "http", "url": url}
 	service := startService(t, work, entries)
 
 	tools := map[string]toolsAnswer{}
 	for _, answer := range service.settledTools(t, 3*time.Minute) {
 		tools[answer.Name] = answer
 	}
-	for _, s := range realServers {
+	for _, s := range servers {
 		t.Run(s.name, func(t *testing.T) {
 			got := tools[s.name]
-			if s.class != "" {
-				service.wantFailure(t, got, s.class)
+			if len(s.classes) > 0 {
+				service.wantFailure(t, got, s.classes)
 				return
 			}
-			peer := exec.Command(filepath.Join(npm, s.bin), s.argsIn(work)...)
-			peer.Env = append(os.Environ(), "HOME="+home)
-			for key, value := range s.env {
-				peer.Env = append(peer.Env, key+"="+strings.ReplaceAll(value, "$WORK", work))
-			}
-			wantSameTools(t, got, &mcp.CommandTransport{Command: peer})
-			if protocol := service.server(t, s.name).ProtocolVersion; s.protocol != "" && protocol != s.protocol {
-				t.Errorf("reached with protocol %q, want %s", protocol, s.protocol)
+			protocol := wantSameTools(t, got, &mcp.CommandTransport{Command: s.peerCommand()})
+			if s.modern && protocol != "2026-07-28" {
+				t.Errorf("the peer reached it with protocol %q, so it does not show what it is here for", protocol)
 			}
 		})
 	}
 	t.Run("everything over HTTP", func(t *testing.T) {
-		url := entries["everything-http"].(map[string]any)["url"].(string)
 		wantSameTools(t, tools["everything-http"], &mcp.StreamableClientTransport{Endpoint: url})
 	})
 }
 
-func (s realServer) argsIn(work string) []string {
-	args := make([]string, len(s.args))
-	for i, a := range s.args {
-		args[i] = strings.ReplaceAll(a, "$WORK", work)
+// filled returns the server with real paths and addresses.
+func (s realServer) filled(bin, home string, fill *strings.Replacer) realServer {
+	s.bin = filepath.Join(bin, s.bin)
+	args := []string{}
+	for _, a := range s.args {
+		args = append(args, fill.Replace(a))
 	}
-	return args
+	env := map[string]string{"HOME": home}
+	for key, value := range s.env {
+		env[key] = fill.Replace(value)
+	}
+	s.args, s.env = args, env
+	return s
+}
+
+// peerCommand returns how the peer starts the server: as we do, but without plain
+// lines on stdout.
+func (s realServer) peerCommand() *exec.Cmd {
+	cmd := exec.Command(s.bin, s.args...)
+	if s.chatty {
+		cmd = exec.Command("sh", append([]string{"-c", `"$0" "$@" | grep --line-buffered "^{"`, s.bin}, s.args...)...)
+	}
+	cmd.Env = os.Environ()
+	for key, value := range s.env {
+		cmd.Env = append(cmd.Env, key+"="+value)
+	}
+	return cmd
 }
 
 // toolsAnswer is what of one server's GET /api/tools is compared.
@@ -123,8 +143,7 @@ type toolsAnswer struct {
 
 // serverAnswer is what of GET /api/servers/{name} is compared.
 type serverAnswer struct {
-	ProtocolVersion string `json:"protocol_version"`
-	Cause           *struct {
+	Cause *struct {
 		Class string `json:"class"`
 		Text  string `json:"text"`
 	} `json:"cause"`
@@ -133,24 +152,19 @@ type serverAnswer struct {
 type runningService struct{ base string }
 
 // wantFailure checks that a server which cannot work says why.
-func (s runningService) wantFailure(t *testing.T, got toolsAnswer, class string) {
+func (s runningService) wantFailure(t *testing.T, got toolsAnswer, classes []string) {
 	t.Helper()
-	cause := s.server(t, got.Name).Cause
+	var answer serverAnswer
+	s.get(t, "/api/servers/"+got.Name, &answer)
+	cause := answer.Cause
 	switch {
 	case got.Status != "error" || len(got.Tools) > 0:
 		t.Errorf("is %s with %d tools: %s", got.Status, len(got.Tools), got.StateReason)
 	case cause == nil:
 		t.Errorf("fails without a cause: %s", got.StateReason)
-	case cause.Class != class:
-		t.Errorf("is of class %s, want %s: %s", cause.Class, class, cause.Text)
+	case !slices.Contains(classes, cause.Class):
+		t.Errorf("is of class %s, want %q: %s", cause.Class, classes, cause.Text)
 	}
-}
-
-func (s runningService) server(t *testing.T, name string) serverAnswer {
-	t.Helper()
-	var answer serverAnswer
-	s.get(t, "/api/servers/"+name, &answer)
-	return answer
 }
 
 // settledTools waits until every server has an outcome.
@@ -215,8 +229,9 @@ func startService(t *testing.T, work string, entries map[string]any) runningServ
 	return runningService{base: service.Address}
 }
 
-// wantSameTools asks the server itself, with a client that shares no code with ours.
-func wantSameTools(t *testing.T, got toolsAnswer, peer mcp.Transport) {
+// wantSameTools asks the server itself, with a client that shares no code with ours,
+// and returns the protocol version they spoke.
+func wantSameTools(t *testing.T, got toolsAnswer, peer mcp.Transport) (protocol string) {
 	t.Helper()
 	if got.Status != "ok" {
 		t.Fatalf("is %s: %s", got.State, got.StateReason)
@@ -246,36 +261,55 @@ func wantSameTools(t *testing.T, got toolsAnswer, peer mcp.Transport) {
 	if diff := cmp.Diff(want, schemas); diff != "" {
 		t.Errorf("input schemas differ (-sent by the server +ours):\n%s", diff)
 	}
+	return session.InitializeResult().ProtocolVersion
 }
 
-// installServers installs the packages and returns the folder of their programs.
+// installServers installs the real servers and returns the folder of their programs.
 func installServers(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
-	args := []string{"install", "--no-audit", "--no-fund", "--silent", "--prefix", dir}
+	var packages []string
 	for _, s := range realServers {
-		if !slices.Contains(args, s.pkg) {
-			args = append(args, s.pkg)
+		if s.npm != "" && !slices.Contains(packages, s.npm) {
+			packages = append(packages, s.npm)
 		}
 	}
-	if out, err := exec.Command("npm", args...).CombinedOutput(); err != nil {
+	bin := filepath.Join(npmInstall(t, packages...), ".bin")
+	for _, s := range realServers {
+		if s.goes == "" {
+			continue
+		}
+		cmd := exec.Command("go", "install", s.goes)
+		cmd.Env = append(os.Environ(), "GOBIN="+bin, "GOFLAGS=")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("go install %s: %v\n%s", s.goes, err, out)
+		}
+	}
+	return bin
+}
+
+// npmInstall installs packages for this test alone and returns their folder.
+func npmInstall(t *testing.T, packages ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	args := append([]string{"install", "--no-audit", "--no-fund", "--silent", "--prefix", dir}, packages...)
+	if out, err := exec.CommandContext(ctx, "npm", args...).CombinedOutput(); err != nil {
 		t.Fatalf("npm install: %v\n%s", err, out)
 	}
-	return filepath.Join(dir, "node_modules", ".bin")
+	return filepath.Join(dir, "node_modules")
 }
 
 // startEverythingHTTP runs the reference server over streamable HTTP and returns its
 // URL.
-func startEverythingHTTP(t *testing.T, npm, home string) string {
+func startEverythingHTTP(t *testing.T, bin, home string) string {
 	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	addr := freeAddress(t)
+	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := free.Addr().String()
-	free.Close()
-	_, port, _ := net.SplitHostPort(addr)
-	cmd := exec.Command(filepath.Join(npm, "mcp-server-everything"), "streamableHttp")
+	cmd := exec.Command(filepath.Join(bin, "mcp-server-everything"), "streamableHttp")
 	cmd.Env = append(os.Environ(), "PORT="+port, "HOME="+home)
 	runInBackground(t, cmd)
 	waitUntil(t, "the HTTP server listens", func() bool {
@@ -286,6 +320,17 @@ func startEverythingHTTP(t *testing.T, npm, home string) string {
 		return err == nil
 	})
 	return fmt.Sprintf("http://%s/mcp", addr)
+}
+
+// freeAddress returns a loopback address nobody listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
 }
 
 // runInBackground ends the program with the test, and shows its output if the test

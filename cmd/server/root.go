@@ -42,7 +42,7 @@ func (p *program) rootCommand() *cobra.Command {
 		p.serversCommand(), p.skipsCommand(), p.whyCommand(), p.historyCommand(), p.eventsCommand(),
 		p.discoverCommand(), p.preflightCommand(),
 		p.verifyCommand(), p.exportCommand(), p.importCommand(), p.backupCommand(),
-		p.rulesCommand(), p.tokenCommand(), p.versionCommand(), p.sampleServerCommand())
+		p.stdioCommand(), p.rulesCommand(), p.tokenCommand(), p.versionCommand(), p.sampleServerCommand())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%v, run \"%s --help\" for the flags", err, cmd.CommandPath())
 	})

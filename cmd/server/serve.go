@@ -12,9 +12,11 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
 	"mcpledger/httpapi/access"
+	"mcpledger/httpapi/gateway"
 )
 
 // serveOptions are the flags of serve.
@@ -25,6 +27,7 @@ type serveOptions struct {
 	logFormat      string
 	verifyOnStart  bool
 	requireToken   bool
+	nameLimit      int // of tools at the MCP endpoint
 	allowedHosts   []string
 	allowedOrigins []string
 }
@@ -40,7 +43,15 @@ func (p *program) serveCommand() *cobra.Command {
 			"names one.",
 		Args: noArgs,
 	}
-	flags := cmd.Flags()
+	o.addTo(cmd.Flags())
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return p.serve(cmd.Context(), o, cmd.Flags().Changed("data"))
+	}
+	return cmd
+}
+
+// addTo adds the flags to those of a command.
+func (o *serveOptions) addTo(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&o.configFiles, "config", nil, "a config `file` with mcpServers; may be given several times, a later one wins")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:8132", "the `address` to answer on; port 0 takes a free one")
 	flags.StringVar(&o.rules, "rules", "", "the rule `set`: a built-in name or a file; default: the one last used")
@@ -49,10 +60,7 @@ func (p *program) serveCommand() *cobra.Command {
 	flags.BoolVar(&o.requireToken, "require-token", false, "want a token for everything, from this machine too")
 	flags.StringArrayVar(&o.allowedHosts, "allowed-host", nil, "a `host` name under which the service may be asked; may be given several times")
 	flags.StringArrayVar(&o.allowedOrigins, "allowed-origin", nil, "an `origin` whose pages may ask the service; may be given several times")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.serve(cmd.Context(), o, cmd.Flags().Changed("data"))
-	}
-	return cmd
+	flags.IntVar(&o.nameLimit, "name-limit", gateway.DefaultNameLimit, "the most `bytes` in the name of a tool at the MCP endpoint; longer ones are shortened")
 }
 
 // serve runs the service until a signal ends it. The first SIGINT or SIGTERM has it

@@ -21,6 +21,7 @@ import (
 	"mcpledger/events/sqlite"
 	"mcpledger/httpapi"
 	"mcpledger/httpapi/access"
+	"mcpledger/httpapi/gateway"
 	"mcpledger/projections"
 	"mcpledger/projections/rules"
 )
@@ -39,6 +40,7 @@ type service struct {
 	log       *sqlite.Log
 	engine    *projections.Engine
 	discovery *discovery.Service
+	gateway   *gateway.Gateway
 	logger    *slog.Logger
 	source    string // names this instance in its events
 	now       func() time.Time
@@ -80,7 +82,7 @@ func (p *program) runService(ctx context.Context, o serveOptions, logger *slog.L
 	s := &service{log: log, logger: logger, source: instanceName(key), now: p.now, engine: projections.NewEngine(log, set, log)}
 	s.discovery = discovery.New(discovery.Options{
 		Log: log, Engine: s.engine, Source: s.source, Version: version, Load: load, Logger: logger, Now: p.now,
-		VerifyOnStart: o.verifyOnStart,
+		VerifyOnStart: o.verifyOnStart, Mark: s.source, CallKey: sqlite.DeriveKey(key, "call arguments"),
 	})
 	operator, err := access.OperatorToken(p.dataDir)
 	if err != nil {
@@ -97,6 +99,16 @@ func (p *program) runService(ctx context.Context, o serveOptions, logger *slog.L
 	})
 	if err != nil {
 		return usagef("%v", err)
+	}
+	s.gateway, err = gateway.New(gateway.Options{
+		Log: log, Engine: s.engine, Discovery: s.discovery, Version: version, NameLimit: o.nameLimit,
+		Caller: httpapi.CallerName, Logger: logger, Now: p.now,
+	})
+	if err != nil {
+		return usagef("%v", err)
+	}
+	for _, path := range []string{"/mcp", "/mcp/:server"} {
+		api.Mount(path, access.Call, s.gateway.Handler())
 	}
 	address := reachableURL(listener.Addr().(*net.TCPAddr))
 	if err := writeServiceFile(p.dataDir, serviceFile{Address: address, PID: os.Getpid()}); err != nil {
@@ -154,6 +166,7 @@ func (s *service) discover(ctx context.Context, hangups <-chan os.Signal) error 
 	}
 	var following sync.WaitGroup
 	following.Go(func() { s.followConfig(ctx, hangups) })
+	following.Go(func() { s.gateway.Run(ctx) })
 	err = s.discovery.Run(ctx)
 	following.Wait()
 	return err

@@ -43,7 +43,7 @@ type alignedOutput struct {
 const maxColumnWidth = 32
 
 func newTextHandler(w io.Writer, level slog.Leveler) *textHandler {
-	return &textHandler{out: &alignedOutput{w: w}, level: level}
+	return &textHandler{out: &alignedOutput{w: w, stateWidth: len("discovering")}, level: level}
 }
 
 // Enabled reports whether the level is printed.

@@ -21,7 +21,7 @@ func TestTextLogIsReadAtAGlance(t *testing.T) {
 			"a server's transition is its name, its state and the reason",
 			slog.LevelInfo, "server skipped",
 			[]slog.Attr{slog.String("server", "weather"), slog.String("state", "skipped"), slog.String("reason", "No module named 'x': 3 identical failures")},
-			"12:04:05  weather  skipped  No module named 'x': 3 identical failures\n",
+			"12:04:05  weather  skipped      No module named 'x': 3 identical failures\n",
 		},
 		{
 			"a warning says that it is one",
@@ -33,7 +33,7 @@ func TestTextLogIsReadAtAGlance(t *testing.T) {
 			"a server cannot break the line nor move the cursor",
 			slog.LevelInfo, "server failed",
 			[]slog.Attr{slog.String("server", "a\nb"), slog.String("state", "failed"), slog.String("reason", "\x1b[2Jgone\r\n12:00:00  fake")},
-			"12:04:05  a b  failed   [2Jgone  12:00:00  fake\n",
+			"12:04:05  a b  failed        [2Jgone  12:00:00  fake\n",
 		},
 		{
 			"groups are written as prefixes",

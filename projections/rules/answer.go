@@ -10,17 +10,70 @@ import (
 // maxAnswerBytes bounds what is taken from one body, in bytes.
 const maxAnswerBytes = 400
 
-// startsBody reports whether text looks like the start of a JSON object or of HTML.
+// bodyIn returns where a JSON value or HTML begins in a client's text; -1 when none
+// does.
+func bodyIn(text []byte) int {
+	for at := 0; ; at++ {
+		next := bytes.IndexAny(text[at:], "{[<")
+		if next < 0 {
+			return -1
+		}
+		at += next
+		if startsBody(text[at:]) {
+			return at
+		}
+	}
+}
+
 func startsBody(text []byte) bool {
 	if len(text) < 3 {
 		return false
 	}
-	if text[0] == '{' {
-		rest := bytes.TrimLeft(text[1:], " \n")
-		return len(rest) > 0 && (rest[0] == '"' || rest[0] == '\'')
+	switch text[0] {
+	case '<':
+		return startsHTML(text)
+	case '[':
+		text = bytes.TrimLeft(text[1:], " \n")
+		if len(text) == 0 || text[0] != '{' {
+			return false
+		}
 	}
-	c := text[1] | 0x20
-	return text[0] == '<' && (text[1] == '!' || 'a' <= c && c <= 'z')
+	rest := bytes.TrimLeft(text[1:], " \n")
+	return len(rest) > 0 && (rest[0] == '"' || rest[0] == '\'')
+}
+
+// lenBody returns how far the body goes that text begins with: HTML to the end, JSON
+// to the bracket that closes it.
+func lenBody(text []byte) int {
+	if text[0] == '<' {
+		return len(text)
+	}
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			i = min(closingQuote(text, i), len(text)-1)
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return len(text)
+}
+
+// openings are the tags a page or a part of one begins with.
+var openings = []string{"!doctype", "html", "head", "title", "body", "pre", "h1", "center", "div", "?xml", "p>", "!--"}
+
+func startsHTML(text []byte) bool {
+	for _, tag := range openings {
+		if len(text) > len(tag) && strings.EqualFold(string(text[1:1+len(tag)]), tag) {
+			return true
+		}
+	}
+	return false
 }
 
 // appendAnswer appends what a body says in words, on one line: the telling values of
@@ -32,7 +85,7 @@ func appendAnswer(dst, body []byte) []byte {
 		return dst
 	case body[0] == '{' || body[0] == '[':
 		return appendJSONWords(dst, body)
-	case body[0] == '<':
+	case startsHTML(body):
 		return appendHTMLWords(dst, body)
 	default:
 		return append(dst, body[:min(len(body), maxAnswerBytes)]...)
@@ -45,7 +98,7 @@ var tellingKeys = map[string]bool{
 	"title": true, "reason": true, "code": true, "type": true, "description": true, "msg": true,
 	"errors": true, "fault": true, "faultstring": true, "errormessage": true, "error_message": true,
 	"error_msg": true, "err": true, "cause": true, "text": true, "hint": true, "error_code": true,
-	"errorcode": true, "status": true, "statusmessage": true, "result": true,
+	"errorcode": true, "status": true, "statusmessage": true, "path": true, "field": true, "required": true, "scope": true, "param": true, "loc": true,
 }
 
 // appendJSONWords appends the string values of telling keys at any depth, in their

@@ -1,6 +1,10 @@
 package rules
 
-import "bytes"
+import (
+	"bytes"
+
+	"mcpledger/events"
+)
 
 // block is a run of lines that says what failed.
 type block struct {
@@ -18,7 +22,7 @@ const quietScore = 10
 // score says how much a line tells of what failed. The numbers matter by their
 // order alone: a cause named before an announced error before any other line, an
 // answer of the server before its standard error before the client's words.
-func (l *line) score() int {
+func (l *line) score(inCall bool) int {
 	score := 0
 	switch l.kind {
 	case kindRoot:
@@ -48,12 +52,17 @@ func (l *line) score() int {
 		score += 2
 	}
 	switch l.from {
+	case fromStdout:
+		score -= 2
 	case fromMessage:
 		score += 20
 	case fromBody:
 		score += 6
 	case fromError:
 		score -= 6
+		if inCall {
+			score += 20 // and its server lives, so that its standard error is old
+		}
 	}
 	return score
 }
@@ -63,8 +72,13 @@ func (l *line) score() int {
 // empty and best is the last report of work done, or -1.
 func (r *reading) decide() block {
 	best, top := -1, 0
+	inCall := r.e.Phase == events.PhaseCallTool && !r.exited && r.e.Signal == "" && r.e.HTTPStatus == 0
 	for i := range r.lines {
-		if score := r.lines[i].score(); score >= top && score > 0 {
+		score := r.lines[i].score(inCall)
+		if r.hangs(i) {
+			score-- // the line above announces it
+		}
+		if score >= top && score > 0 {
 			best, top = i, score
 		}
 	}
@@ -74,10 +88,22 @@ func (r *reading) decide() block {
 	return r.blockAt(best)
 }
 
+// hangs reports a plain line that is indented below one that says something.
+func (r *reading) hangs(i int) bool {
+	if i == 0 || r.lines[i].kind != kindPlain || r.lines[i].stamped {
+		return false
+	}
+	l, above := &r.lines[i], &r.lines[i-1]
+	return above.from == l.from && above.says() && (above.indent < l.indent || above.indent == l.indent && r.hangs(i-1))
+}
+
 // blockAt returns the block around a line that says something.
 func (r *reading) blockAt(best int) block {
 	b := block{from: best, to: best + 1, best: best}
-	for b.from > 0 && b.best-b.from < maxBlockLines && r.leads(b.from-1, b.from) {
+	if tree := r.treeAbove(best); tree >= 0 {
+		b.from = tree
+	}
+	for b.from > 0 && b.to-b.from < maxBlockLines && r.leads(b.from-1, b.from) {
 		b.from--
 	}
 	for b.to < len(r.lines) && b.to-b.from < maxBlockLines && r.follows(b.to, b.from) {
@@ -85,6 +111,20 @@ func (r *reading) blockAt(best int) block {
 	}
 	b.frame = r.frameOf(b)
 	return b
+}
+
+// treeAbove returns the line of a drawn chain of causes that line i hangs below,
+// indented, as the output of a build does; -1 when there is none.
+func (r *reading) treeAbove(i int) int {
+	for j := i; j >= 0 && i-j < maxBlockLines && r.lines[j].from == r.lines[i].from; j-- {
+		switch l := &r.lines[j]; {
+		case l.tree:
+			return j
+		case l.kind != kindBlank && l.indent < 4:
+			return -1
+		}
+	}
+	return -1
 }
 
 // leads reports whether line i belongs to the block that begins with the next line.
@@ -95,11 +135,11 @@ func (r *reading) leads(i, next int) bool {
 	}
 	switch {
 	case above.tree || below.tree:
-		return above.tree && below.tree
+		return above.tree && (below.tree || below.indent > above.indent)
 	case r.isNPM(i):
 		return r.isNPM(next)
 	default:
-		return below.kind == kindRoot && above.indent < below.indent
+		return below.kind == kindRoot && above.says() && above.indent <= below.indent
 	}
 }
 

@@ -11,6 +11,11 @@ import (
 //go:embed sets/*.yaml
 var setFiles embed.FS
 
+// Schema is the JSON Schema of rule sets, for editors.
+//
+//go:embed schema.json
+var Schema string
+
 // DefaultName is the name of the set that is active when none was chosen.
 const DefaultName = "default"
 

@@ -20,22 +20,18 @@ func (s *Set) judge(e *events.Evidence, f *filter) Verdict {
 	r := readings.Get().(*reading)
 	defer readings.Put(r)
 	r.read(e)
-	if f != nil {
-		r.candidates = f.candidates(r.low, r.candidates)
-	} else {
-		r.candidates = everyRule(len(s.rules), r.candidates)
-	}
+	r.hits.find(f, r, len(s.rules))
 	won, at := s.winner(r)
 	rule := &s.rules[won]
 	v := Verdict{
 		Class: rule.class, Disposition: rule.disposition, Rule: rule.id,
 		Policy: rule.policy, Retry: rule.retry,
-		Hint: rule.hint.fill(func(name string) []byte { return rule.match.group(r, at, name) }),
+		Hint: rule.hint.fill(r.group),
 	}
-	v.Gate = s.gate(r, v.Class)
 	d := r.decisiveFor(rule, at)
 	v.Signature = signatureOf(rule, r, d)
 	v.Text = r.headline(d)
+	v.Gate = s.gate(r, v.Class)
 	return v
 }
 
@@ -50,14 +46,15 @@ func (s *Set) winner(r *reading) (won int, at look) {
 			return second, lookAll
 		}
 	}
+	s.rules[won].match.matches(r, lookDecisive) // others were tried since: r.found is to be of this rule
 	return won, lookDecisive
 }
 
 // first returns the index of the first candidate below limit that matches, or limit.
 func (s *Set) first(r *reading, at look, limit int) int {
-	for i := next(r.candidates, 0, limit); i < limit; i = next(r.candidates, i+1, limit) {
+	for i := next(r.hits.rules, 0, limit); i < limit; i = next(r.hits.rules, i+1, limit) {
 		rule := &s.rules[i]
-		if rule.match.matches(r, at) && (rule.unless == nil || !rule.unless.matches(r, at)) {
+		if rule.match.matches(r, at) && (rule.unless == nil || !rule.unless.matchesAny(r, at)) {
 			return i
 		}
 	}
@@ -70,19 +67,11 @@ func (s *Set) gate(r *reading, class Class) Gate {
 		if len(g.classes) > 0 && !slices.Contains(g.classes, class) {
 			continue
 		}
-		if g.match.matches(r, lookAll) && (g.unless == nil || !g.unless.matches(r, lookAll)) {
+		if g.match.matches(r, lookAll) && (g.unless == nil || !g.unless.matchesAny(r, lookAll)) {
 			return g.gate
 		}
 	}
 	return GateNone
-}
-
-func everyRule(n int, into []uint64) []uint64 {
-	into = into[:0]
-	for range (n + 63) / 64 {
-		into = append(into, ^uint64(0))
-	}
-	return into
 }
 
 // decisiveFor returns the block that a failure judged by the rule is about: the one
@@ -92,17 +81,19 @@ func (r *reading) decisiveFor(rule *rule, at look) block {
 		c := &rule.match.texts[i]
 		field := c.field
 		if field == textDecisive && at == lookAll {
-			field = textAny
+			field = textBlocks
 		}
 		var best int
 		switch field {
-		case textAny, textError, textStderr, textMessage:
-			found := c.first(r.text(field, at)).find(r.text(field, at))
-			best = r.lineAt(field, found[0])
+		case textAny, textBlocks, textError, textStderr, textMessage:
+			best = r.lineAt(field, r.found[i].start(r)-r.fields[field].start)
 		default:
 			continue
 		}
-		if best >= 0 && r.lines[best].says() && (best < r.decisive.from || best >= r.decisive.to) {
+		if best < 0 || best >= r.decisive.from && best < r.decisive.to {
+			continue
+		}
+		if r.lines[best].says() || !rule.weak {
 			return r.blockAt(best)
 		}
 	}
@@ -111,20 +102,24 @@ func (r *reading) decisiveFor(rule *rule, at look) block {
 
 // lineAt returns the line at an offset of a field's text, or -1.
 func (r *reading) lineAt(f textField, offset int) int {
-	if f == textAny {
+	if f != textAny && f != textBlocks {
+		at := r.fields[f].start + offset
 		for i := range r.lines {
-			if l := &r.lines[i]; l.inBlock() {
-				if offset -= l.end - l.content + 1; offset < 0 {
-					return i
-				}
+			if l := &r.lines[i]; l.start <= at && at <= l.end {
+				return i
 			}
 		}
 		return -1
 	}
-	at := r.fields[f].start + offset
-	for i := range r.lines {
-		if l := &r.lines[i]; l.start <= at && at <= l.end {
-			return i
+	for _, hollow := range []bool{false, true} { // in the order of copyBlocks
+		for i := range r.lines {
+			l := &r.lines[i]
+			if hollow && l.kind != kindHollow || !hollow && !l.inBlock() {
+				continue
+			}
+			if offset -= l.end - l.content + 1; offset < 0 {
+				return i
+			}
 		}
 	}
 	return -1

@@ -106,7 +106,7 @@ func (c *tally) atLeast(t *testing.T, what string, share float64) {
 // The default set agrees with the labels of a corpus of real failures.
 func TestDefaultSetAgreesWithCorpus(t *testing.T) {
 	set := rules.Default()
-	var class, disposition, same, apart, kept tally
+	var class, disposition, same, apart, kept, rendered tally
 	judge := func(c corpusCase, label string) rules.Verdict {
 		v := set.Classify(c.evidence(t))
 		wantClass, wantDisposition := rules.Class(c.text("expected_class")), rules.Disposition(c.text("expected_disposition"))
@@ -127,6 +127,12 @@ func TestDefaultSetAgreesWithCorpus(t *testing.T) {
 				t.Logf("%s: a variant of the same failure has another signature: %s %q, %s %q", c.text("id"), v.Rule, v.Text, w.Rule, w.Text)
 			}
 		}
+		if variant, ok := c.with("rendering_variant"); ok {
+			w := set.Classify(variant.evidence(t))
+			if !rendered.count(v.Signature == w.Signature) {
+				t.Logf("%s: another rendering has another signature: %s %q, %s %q", c.text("id"), v.Rule, v.Text, w.Rule, w.Text)
+			}
+		}
 		if miss, ok := c.with("near_miss"); ok {
 			w := judge(miss, " (near miss)")
 			if !apart.count(v.Signature != w.Signature) {
@@ -138,5 +144,6 @@ func TestDefaultSetAgreesWithCorpus(t *testing.T) {
 	disposition.atLeast(t, "disposition", 0.98)
 	kept.atLeast(t, "transient kept transient", 1)
 	same.atLeast(t, "same failure, same signature", 1)
+	rendered.atLeast(t, "same failure, other rendering", 0.5)
 	apart.atLeast(t, "other failure, other signature", 0.99)
 }

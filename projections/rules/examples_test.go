@@ -26,7 +26,7 @@ type example struct {
 }
 
 // with returns the evidence with fields merged over it.
-func (x example) with(t *testing.T, fields map[string]any) events.Evidence {
+func (x example) with(t testing.TB, fields map[string]any) events.Evidence {
 	t.Helper()
 	merged := map[string]any{}
 	for _, m := range []map[string]any{x.Evidence, fields} {
@@ -47,7 +47,7 @@ func (x example) with(t *testing.T, fields map[string]any) events.Evidence {
 	return e
 }
 
-func readExamples(t *testing.T) []example {
+func readExamples(t testing.TB) []example {
 	t.Helper()
 	paths, err := filepath.Glob("testdata/examples/*.yaml")
 	if err != nil {

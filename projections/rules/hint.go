@@ -80,7 +80,7 @@ func (m *matcher) groups() []string {
 	var out []string
 	for _, c := range m.texts {
 		for _, p := range c.patterns {
-			for _, name := range p.re.SubexpNames() {
+			for _, name := range p.names {
 				if name != "" && !slices.Contains(out, name) {
 					out = append(out, name)
 				}
@@ -90,22 +90,12 @@ func (m *matcher) groups() []string {
 	return out
 }
 
-// group returns what the named group caught in the first pattern of each condition
-// that matches; nil when it caught nothing.
-func (m *matcher) group(r *reading, at look, name string) []byte {
-	for i := range m.texts {
-		c := &m.texts[i]
-		t := r.text(c.field, at)
-		p := c.first(t)
-		if p == nil {
-			continue
-		}
-		n := p.re.SubexpIndex(name)
-		if n < 0 {
-			continue
-		}
-		if found := p.find(t); found[2*n] >= 0 {
-			return t.orig[found[2*n]:found[2*n+1]]
+// group returns what the named group caught in the rule that won; nil when it caught
+// nothing.
+func (r *reading) group(name string) []byte {
+	for _, f := range r.found {
+		if caught := f.group(r, name); caught != nil {
+			return caught
 		}
 	}
 	return nil

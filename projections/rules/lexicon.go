@@ -33,7 +33,9 @@ var lexicon = buildLexicon(
 		"looking for funding", "run 'docker run --help'", "see 'docker ", "[notice]", "does not match the detected host platform",
 		"rust_backtrace", "mark-compact", "last few gcs", "native stack trace", "js stacktrace", "most recent call last",
 		"direct cause of the following", "another exception occurred", "--trace-uncaught", "level=warn", `"level":"warn`, `"level":40`,
-		"(sub-exception", "debugger attached", "tip:"),
+		"(sub-exception", "debugger attached", "tip:", "emitted 'error' event on", "trace-deprecation", "run 'npm help",
+		"this is a problem related to network", "in most cases you", "if you are behind a proxy", "note that you can also install from", "tarball, folder, http url",
+		"you may need additional", "failed to remove some directories"),
 	group(cueNoise, true,
 		"warning", "warn:", "warn ", "node.js v", "note:", "unable to find image", "pulling from", "digest:", "status: downloaded",
 		"hint:", "help:", "---", "===", "***", "exit status ", "stack trace:", "call stack:", "at process", "from /"),
@@ -45,8 +47,9 @@ var lexicon = buildLexicon(
 	group(cueInfo, false,
 		"npm http", "npm info", "npm verb", "npm sill", "level=info", "level=debug", `"level":"info`, `"level":"debug`,
 		`"level":30`, `"level":20`, "cache miss", "cache hit", "processing request of type"),
-	group(cueInfo, true, "downloading", "downloaded", "installed ", "resolved ", "prepared ", "building", "built ", "audited", "uninstalled ",
-		"added ", "fetching", "using cpython", "creating virtual", "need to install the following"),
+	group(cueNoise, true, "downloading", "downloaded", "installed ", "resolved ", "prepared ", "building ", "built ", "audited ", "uninstalled ",
+		"added ", "fetching ", "using cpython", "creating virtual", "npx: installed", "collecting ", "requirement already", "extracting"),
+	group(cueInfo, true, "need to install the following"),
 	group(cueCause, false,
 		"is required", "are required", "required ", "requires ", "missing", "not set", "not found", "no such", "not defined", "is not a ",
 		"must be", "must set", "must provide", "must specify", "must install", "must supply", "please set", "please provide", "please install",
@@ -54,7 +57,7 @@ var lexicon = buildLexicon(
 		"can't open", "cannot read", "cannot import", "cannot load", "cannot connect", "denied", "refused", "unauthori", "forbidden", "not allowed",
 		"not permitted", "invalid", "expired", "revoked", "no module", "does not exist", "doesn't exist", "not exist", "undefined", "not supported",
 		"unsupported", "incompatible", "mismatch", "in use", "already ", "exceeded", "too many", "too large", "too old", "out of memory", "no space",
-		"not recognized", "not installed", "unknown", "unexpected", "unrecognized", "timed out", "timeout", "unreachable", "could not resolve",
+		"not recognized", "not installed", "not loaded", "unknown", "unexpected", "unrecognized", "timed out", "timeout", "unreachable", "could not resolve",
 		"name resolution", "enotfound", "eai_again", "econn", "eacces", "eperm", "enoent", "enospc", "emfile", "certificate", "handshake",
 		"self-signed", "self signed", "usage:", "ok to proceed", "killed", "segmentation", "address already", "exec format", "permission",
 		"authenticat", "authoriz", "log in", "login", "logged in", "quota", "rate limit", "does not provide", "no version", "cannot be", "could not be",
@@ -72,9 +75,9 @@ var lexicon = buildLexicon(
 		"unhandled errors in a taskgroup", "failed to start", "could not start", "server failed", "exiting", "shutting down", "lifecycle script",
 		"server error", "in main()", "fatal error in main", "process exited", "failed to run server", "error starting", "startup failed",
 		"terminating", "initialization failed", "failed to initialize", "stopping", "connection closed", "command failed", "server crashed", "errno"),
-	group(cueRoot, true, "[cause]:", "caused by:", "--->", "root cause:", "reason:", "cause:"),
+	group(cueRoot, true, "[cause]:", "caused by:", "--->", "root cause:"),
 	group(cueProp, true, "code: '", "errno:", "syscall:", "path: '", "requirestack:", "address: '", "port:", "hostname: '", "dest: '",
-		"url: '", "type: '", "stdio:", "options:", "at "),
+		"url: '", "type: '", "stdio:", "options:", "spawnargs:", "npm error errno", "npm error   ", "npm error }"),
 )
 
 // words gives one cue to several literals.
@@ -88,8 +91,8 @@ func group(c cue, first bool, literals ...string) []word {
 
 // vocabulary is the lexicon made ready for one pass over a line.
 type vocabulary struct {
-	auto  *automaton
-	words []word
+	finder *finder
+	words  []word
 }
 
 func buildLexicon(groups ...[]word) *vocabulary {
@@ -101,19 +104,15 @@ func buildLexicon(groups ...[]word) *vocabulary {
 			literals = append(literals, w.literal)
 		}
 	}
-	auto, ok := newAutomaton(literals)
-	if !ok {
-		panic("the lexicon is too large for its automaton") // of fixed words
-	}
-	v.auto = auto
+	v.finder = newFinder(literals)
 	return v
 }
 
 // cues returns what the words in content, a line's content in lower case, say.
 func (v *vocabulary) cues(content []byte) cue {
 	var found cue
-	v.auto.scan(content, func(literal int32, end int) {
-		if w := &v.words[literal]; !w.first || end == len(w.literal) {
+	v.finder.scan(content, func(literal int32, start int) {
+		if w := &v.words[literal]; !w.first || start == 0 {
 			found |= w.cue
 		}
 	})

@@ -6,7 +6,8 @@ import "bytes"
 type source uint8
 
 const (
-	fromStderr source = iota
+	fromStdout source = iota // lines that are no messages
+	fromStderr
 	fromMessage
 	fromBody
 	fromError
@@ -83,7 +84,7 @@ func (r *reading) judgeLines() {
 			t = tracker{}
 		case t.frame(l, low):
 			l.kind = kindFrame
-		case l.from == fromStderr:
+		case l.from <= fromStderr:
 			l.kind = t.stderrKind(l, level, low)
 		default:
 			l.kind = t.spokenKind(l, low)
@@ -111,7 +112,7 @@ func (t *tracker) frame(l *line, low []byte) bool {
 	}
 	t.source = 0
 	switch {
-	case t.goStack, isCarets(low), has(low, "at ") && bytes.ContainsAny(low, "(:/"):
+	case t.goStack, isCarets(low), isCall(low):
 		return true
 	case has(low, "goroutine ") && bytes.HasSuffix(low, []byte("]:")):
 		t.goStack = true
@@ -128,7 +129,7 @@ func (t *tracker) frame(l *line, low []byte) bool {
 	case isPlace(low):
 		t.shown = 2
 		return true
-	case t.shown > 0 && !isThrown(low):
+	case t.shown > 0 && !isThrown(low) && l.cues&cueError == 0:
 		t.shown--
 		return true
 	}

@@ -1,8 +1,12 @@
 package rules
 
-import "slices"
+import (
+	"math/bits"
+	"slices"
+)
 
-// matcher is the compiled match of a rule: it matches when every condition holds.
+// matcher is the compiled match of a rule, which holds when every condition does, or
+// its unless, which holds when one does.
 type matcher struct {
 	enums   []enumCondition
 	numbers []numberCondition
@@ -36,6 +40,8 @@ type flagCondition struct {
 type textCondition struct {
 	field    textField
 	patterns []*pattern
+	id       int32  // among the conditions of the set
+	always   uint64 // the patterns, a bit each, that no filter can rule out
 }
 
 // look says what the field text stands for.
@@ -46,9 +52,11 @@ const (
 	lookAll      look = true  // every block of every text
 )
 
+// matches reports whether every condition holds. It leaves in r.found where those on
+// texts do, in their order.
 func (m *matcher) matches(r *reading, at look) bool {
 	for i := range m.enums {
-		if c := &m.enums[i]; !slices.Contains(c.values, r.enum(c.field)) {
+		if !m.enums[i].holds(r) {
 			return false
 		}
 	}
@@ -62,12 +70,44 @@ func (m *matcher) matches(r *reading, at look) bool {
 			return false
 		}
 	}
+	r.found = r.found[:0]
 	for i := range m.texts {
-		if c := &m.texts[i]; c.first(r.text(c.field, at)) == nil {
+		f := m.texts[i].first(r, at)
+		if f.pattern == nil {
 			return false
 		}
+		r.found = append(r.found, f)
 	}
 	return true
+}
+
+// matchesAny reports whether one of the conditions holds; it is how unless is read.
+func (m *matcher) matchesAny(r *reading, at look) bool {
+	for i := range m.enums {
+		if m.enums[i].holds(r) {
+			return true
+		}
+	}
+	for i := range m.numbers {
+		if m.numbers[i].holds(r) {
+			return true
+		}
+	}
+	for _, c := range m.flags {
+		if r.flag(c.field) == c.want {
+			return true
+		}
+	}
+	for i := range m.texts {
+		if m.texts[i].first(r, at).pattern != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *enumCondition) holds(r *reading) bool {
+	return slices.Contains(c.values, r.enum(c.field))
 }
 
 func (c *numberCondition) holds(r *reading) bool {
@@ -83,41 +123,31 @@ func (c *numberCondition) holds(r *reading) bool {
 	return false
 }
 
-// first returns the first pattern that matches t, or nil.
-func (c *textCondition) first(t text) *pattern {
-	for _, p := range c.patterns {
-		if p.match(t) {
-			return p
+// first returns where the first pattern that matches the field does.
+func (c *textCondition) first(r *reading, at look) found {
+	s := r.span(c.field, at)
+	worth := ^uint64(0)
+	if r.hits.filter != nil {
+		worth = r.hits.tell[c.id] | c.always
+	}
+	for worth != 0 {
+		i := bits.TrailingZeros64(worth)
+		worth &^= 1 << i
+		for ; i < len(c.patterns); i++ {
+			if m := r.hits.match(c.patterns[i], r, c.field, s); m.pattern != nil {
+				return m
+			}
+			if i < maxTold-1 {
+				break
+			}
 		}
 	}
-	return nil
+	return found{}
 }
 
 // empty reports whether the matcher has no condition and so matches everything.
 func (m *matcher) empty() bool {
 	return len(m.enums)+len(m.numbers)+len(m.flags)+len(m.texts) == 0
-}
-
-// literals returns lower-case strings of which one occurs in every evidence that the
-// matcher matches, taken from the condition with the best ones; nil when there are
-// none. A pattern that matches the empty text has no literals, so a field not seen
-// needs no care.
-func (m *matcher) literals() []string {
-	var best []string
-	for i := range m.texts {
-		var all []string
-		for _, p := range m.texts[i].patterns {
-			if p.literals == nil {
-				all = nil
-				break
-			}
-			all = append(all, p.literals...)
-		}
-		if shortest(all) > shortest(best) {
-			best = all
-		}
-	}
-	return best
 }
 
 // The fields of evidence a rule may match, by kind. The names are those of the
@@ -170,6 +200,7 @@ const (
 	textStdout
 	textCommand
 	textProtocol
+	textBlocks // what textDecisive stands for at the second look; no key of match
 	textFieldCount
 )
 

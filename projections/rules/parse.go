@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -34,11 +35,7 @@ func Parse(name string, text []byte) (*Set, error) {
 		return nil, p.errs
 	}
 	s.text, s.hash = string(text), hashOf(text)
-	var ok bool
-	if s.filter, ok = newFilter(s); !ok {
-		return nil, ParseErrors{{Name: name, Detail: "the patterns hold too much literal text together"}}
-	}
-	s.cache = newCache(s)
+	s.filter, s.cache = newFilter(s), newCache(s)
 	return s, nil
 }
 
@@ -117,7 +114,8 @@ func (p *parser) fields(n *yaml.Node, required []string, known map[string]func(*
 		read, ok := known[key.Value]
 		switch {
 		case !ok:
-			p.fail(key, "unknown key %q", key.Value)
+			p.fail(key, "unknown key %q, one of %s is expected", key.Value,
+				strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		case seen[key.Value]:
 			p.fail(key, "key %q a second time", key.Value)
 		default:

@@ -58,7 +58,7 @@ func (p *parser) match(n *yaml.Node) matcher {
 		known[key] = func(n *yaml.Node) { m.texts = append(m.texts, p.patterns(n, field)) }
 	}
 	p.fields(n, nil, known)
-	if m.empty() {
+	if len(n.Content) == 0 {
 		p.fail(n, "a match without a condition; leave it out to match everything")
 	}
 	return m
@@ -123,12 +123,12 @@ func parseRange(word string) (numberRange, bool) {
 func (p *parser) patterns(n *yaml.Node, field textField) textCondition {
 	c := textCondition{field: field}
 	p.list(n, func(n *yaml.Node) {
-		pat, err := compilePattern(p.text(n))
+		alternatives, err := compilePattern(p.text(n))
 		if err != nil {
 			p.fail(n, "%v", err)
 			return
 		}
-		c.patterns = append(c.patterns, pat)
+		c.patterns = append(c.patterns, alternatives...)
 	})
 	return c
 }

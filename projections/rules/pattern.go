@@ -5,102 +5,208 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
 // maxPatternBytes bounds one pattern, in bytes.
 const maxPatternBytes = 1 << 10
 
-// pattern is one RE2 pattern of a rule. ASCII letters match in either case unless
-// the pattern says (?-i:...); ^ and $ match at the ends of lines.
+// pattern is one RE2 pattern of a rule, or one alternative of it. ASCII letters match
+// in either case unless the pattern says (?-i:...); ^ and $ match at the ends of lines.
 type pattern struct {
 	source string
-	re     *regexp.Regexp
+	re     func() *regexp.Regexp // compiled when first used
+	names  []string              // of its groups, by number
 	// lowered says that re is to be run over the lower-cased text. That is the same
 	// and much faster, since a pattern that folds case has no literal to look for.
 	lowered bool
-	// literals holds lower-case strings of which every match contains one; nil when
-	// the pattern has none worth looking for.
+	// literals holds lower-case strings of which every match contains one; it is
+	// empty when the pattern has none worth looking for. What follows is about them.
+	literals literalSet
+	// also holds strings of which every match contains one besides.
+	also literalSet
+	// whole says that an occurrence of a literal is a match.
+	whole bool
+	// anchored, if not nil, matches from the occurrence of a literal on: every match
+	// begins with one, once the assertions in leads hold there.
+	anchored func() *regexp.Regexp
+	leads    []syntax.Op
+	// oneLine says that a match lies within one line.
+	oneLine bool
+}
+
+// literalSet is a set of strings to be looked for.
+type literalSet struct {
 	literals []string
+	ids      []int32 // their numbers in the filter of the set of rules
 }
 
-// text is a piece of evidence as patterns see it. Both slices have the same length.
-type text struct {
-	orig []byte
-	low  []byte // orig with ASCII letters in lower case
-}
-
-// compilePattern compiles a pattern as rules write it.
-func compilePattern(source string) (*pattern, error) {
+// compilePattern compiles a pattern as rules write it. Each of its alternatives
+// becomes a pattern of its own, in their order, since the literals of one tell more
+// than those that all have in common.
+func compilePattern(source string) ([]*pattern, error) {
 	if len(source) > maxPatternBytes {
 		return nil, fmt.Errorf("pattern of %d bytes, at most %d are allowed", len(source), maxPatternBytes)
 	}
-	const flags = (syntax.Perl | syntax.FoldCase) &^ syntax.OneLine
-	tree, err := syntax.Parse(source, flags)
-	if err != nil {
+	if _, err := syntax.Parse(source, syntax.Perl); err != nil {
 		if se := (*syntax.Error)(nil); errors.As(err, &se) {
 			return nil, fmt.Errorf("pattern: %s: %q", se.Code, se.Expr)
 		}
 		return nil, fmt.Errorf("pattern: %w", err)
 	}
-	p := &pattern{source: source, lowered: caseless(tree)}
-	compiled := "(?im)" + source
+	var out []*pattern
+	for _, alternative := range alternatives(source) {
+		p, err := compileAlternative(alternative)
+		if err != nil {
+			return nil, fmt.Errorf("pattern: %w", err)
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+func compileAlternative(source string) (*pattern, error) {
+	p := &pattern{source: source, lowered: !strings.Contains(source, "(?-i")}
+	flags := "(?im)"
 	if p.lowered {
-		lowerLiterals(tree)
-		compiled = tree.String()
+		source, flags = lowerSource(source), "(?m)"
 	}
-	if p.re, err = regexp.Compile(compiled); err != nil {
-		return nil, fmt.Errorf("pattern: %w", err)
+	tree, err := syntax.Parse(source, syntax.Perl&^syntax.OneLine)
+	if err != nil {
+		return nil, err
 	}
-	p.literals = requiredLiterals(tree)
+	p.oneLine = !crossesLines(tree)
+	p.names = tree.CapNames()
+	p.re = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(flags + source) })
+	p.literals.literals, p.also.literals, p.whole = requiredLiterals(tree)
+	if p.whole = p.whole && p.lowered; p.whole {
+		return p, nil
+	}
+	leads, literals, also := leadingLiterals(tree)
+	if shortest(literals) >= minLiteral {
+		rest := source
+		for _, lead := range leads {
+			rest = strings.TrimPrefix(rest, leadSources[lead])
+		}
+		p.anchored = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(flags + `\A(?:` + rest + `)`) })
+		p.literals.literals, p.also.literals, p.leads = literals, also, leads
+	}
 	return p, nil
 }
 
-func (p *pattern) match(t text) bool {
-	if p.lowered {
-		return p.re.Match(t.low)
-	}
-	return p.re.Match(t.orig)
-}
+// leadSources are the assertions that may lead to a pattern's literal.
+var leadSources = map[syntax.Op]string{syntax.OpWordBoundary: `\b`, syntax.OpBeginLine: "^"}
 
-// find returns the offsets of the first match and its groups, as
-// regexp.FindSubmatchIndex does; nil when there is none.
-func (p *pattern) find(t text) []int {
-	if p.lowered {
-		return p.re.FindSubmatchIndex(t.low)
-	}
-	return p.re.FindSubmatchIndex(t.orig)
-}
-
-// caseless reports whether the tree treats both cases of every ASCII letter alike.
-func caseless(re *syntax.Regexp) bool {
-	switch re.Op {
-	case syntax.OpLiteral:
-		if re.Flags&syntax.FoldCase != 0 {
-			break
-		}
-		for _, r := range re.Rune {
-			if isLetter(r) {
-				return false
+// alternatives splits a pattern at the bars that lie in no group and no class.
+func alternatives(source string) []string {
+	var out []string
+	from, depth, class := 0, 0, -1 // class: where the class that i is in begins
+	for i := 0; i < len(source); i++ {
+		switch c := source[i]; {
+		case c == '\\':
+			if strings.HasPrefix(source[i:], `\Q`) {
+				return []string{source}
 			}
+			i++
+		case class >= 0:
+			if c == ']' && i > class+1 && source[class+1:i] != "^" {
+				class = -1
+			}
+		case c == '[':
+			class = i
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		case c == '|' && depth == 0:
+			out = append(out, source[from:i])
+			from = i + 1
+		}
+	}
+	if strings.HasPrefix(source, "(?") && strings.Contains(source[:min(len(source), 8)], ")") {
+		return []string{source} // flags at the front hold for all alternatives
+	}
+	return append(out, source[from:])
+}
+
+// lowerSource writes the letters of a pattern in lower case, apart from those that
+// are no text: behind a backslash, and in the head of a group.
+func lowerSource(source string) string {
+	b := []byte(source)
+	for i := 0; i < len(b); i++ {
+		switch {
+		case b[i] == '\\':
+			i++
+			if i < len(b) && (b[i] == 'p' || b[i] == 'P' || b[i] == 'x') {
+				for i+1 < len(b) && b[i] != '}' && (b[i+1] == '{' || isWordByte(b[i+1]) || b[i+1] == '}') {
+					i++
+				}
+			}
+		case strings.HasPrefix(source[i:], "(?"):
+			for i+1 < len(b) && b[i] != ':' && b[i] != '>' && b[i] != ')' {
+				i++
+			}
+		default:
+			lowerBytes(b[i:i+1], b[i:i+1])
+		}
+	}
+	return string(b)
+}
+
+// of returns the text at s that the pattern is run over.
+func (p *pattern) of(r *reading, s span) []byte {
+	if p.lowered {
+		return r.low[s.start:s.end]
+	}
+	return r.buf[s.start:s.end]
+}
+
+// start returns where in the reading's buffer the match begins.
+func (m found) start(r *reading) int {
+	if m.anchored {
+		return m.span.start
+	}
+	return m.span.start + m.pattern.re().FindIndex(m.pattern.of(r, m.span))[0]
+}
+
+// group returns what the named group caught; nil when it caught nothing or there is
+// no such group.
+func (m found) group(r *reading, name string) []byte {
+	n := slices.Index(m.pattern.names, name)
+	if n < 0 {
+		return nil
+	}
+	re := m.pattern.re
+	if m.anchored {
+		re = m.pattern.anchored
+	}
+	caught := re().FindSubmatchIndex(m.pattern.of(r, m.span))
+	if caught[2*n] < 0 {
+		return nil
+	}
+	return r.buf[m.span.start+caught[2*n] : m.span.start+caught[2*n+1]]
+}
+
+// crossesLines reports whether a match can hold more than one line, or depends on
+// where the text begins or ends.
+func crossesLines(re *syntax.Regexp) bool {
+	switch re.Op {
+	case syntax.OpAnyChar, syntax.OpBeginText, syntax.OpEndText:
+		return true
+	case syntax.OpLiteral:
+		if slices.Contains(re.Rune, '\n') {
+			return true
 		}
 	case syntax.OpCharClass:
-		for r := 'a'; r <= 'z'; r++ {
-			if inClass(re.Rune, r) != inClass(re.Rune, r-'a'+'A') {
-				return false
-			}
+		if inClass(re.Rune, '\n') {
+			return true
 		}
 	}
-	for _, sub := range re.Sub {
-		if !caseless(sub) {
-			return false
-		}
-	}
-	return true
+	return slices.ContainsFunc(re.Sub, crossesLines)
 }
-
-func isLetter(r rune) bool { return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' }
 
 // inClass reports whether r is in a class, a list of pairs of bounds.
 func inClass(class []rune, r rune) bool {
@@ -110,22 +216,6 @@ func inClass(class []rune, r rune) bool {
 		}
 	}
 	return false
-}
-
-// lowerLiterals rewrites the ASCII literals of a caseless tree to lower case without
-// the fold flag, so that the regexp package can look for them.
-func lowerLiterals(re *syntax.Regexp) {
-	if re.Op == syntax.OpLiteral && isASCII(re.Rune) {
-		for i, r := range re.Rune {
-			if 'A' <= r && r <= 'Z' {
-				re.Rune[i] = r - 'A' + 'a'
-			}
-		}
-		re.Flags &^= syntax.FoldCase
-	}
-	for _, sub := range re.Sub {
-		lowerLiterals(sub)
-	}
 }
 
 func isASCII(runes []rune) bool {
@@ -145,23 +235,93 @@ const (
 )
 
 // requiredLiterals returns lower-case strings of which every match of the tree
-// contains at least one, or nil.
-func requiredLiterals(re *syntax.Regexp) []string {
+// contains at least one, or nil, and others of which it contains one besides. whole
+// says that the first are all that the tree matches.
+func requiredLiterals(re *syntax.Regexp) (literals, also []string, whole bool) {
 	n := literalsOf(re)
-	best := better(n.required, n.exact)
-	for i, lit := range best {
-		best[i] = longestLine(lit)
+	sets := n.required
+	if n.exact != nil {
+		sets = [][]string{n.exact}
+		whole = !asserts(re)
 	}
-	if shortest(best) < minLiteral {
-		return nil
+	literals, also = bestTwo(sets)
+	for _, lit := range n.exact {
+		whole = whole && !strings.Contains(lit, "\n")
 	}
-	return best
+	return literals, also, whole && literals != nil
+}
+
+// bestTwo returns the two best of several sets, each literal cut to its longest line;
+// nil for those that are too short to be of use.
+func bestTwo(sets [][]string) (first, second []string) {
+	for _, set := range sets {
+		lines := make([]string, len(set))
+		for i, lit := range set {
+			lines[i] = longestLine(lit)
+		}
+		switch {
+		case shortest(lines) < minLiteral:
+		case shortest(lines) > shortest(first):
+			first, second = lines, first
+		case shortest(lines) > shortest(second):
+			second = lines
+		}
+	}
+	return first, second
+}
+
+// asserts reports whether the tree has an assertion such as \b or $.
+func asserts(re *syntax.Regexp) bool {
+	switch re.Op {
+	case syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText,
+		syntax.OpWordBoundary, syntax.OpNoWordBoundary, syntax.OpCapture:
+		return true
+	}
+	return slices.ContainsFunc(re.Sub, asserts)
+}
+
+// leadingLiterals returns the assertions at the front of a tree, the literals of which
+// one begins every match behind them, and others that come further on; nil when there
+// are none.
+func leadingLiterals(re *syntax.Regexp) (leads []syntax.Op, literals, also []string) {
+	subs := []*syntax.Regexp{re}
+	if re.Op == syntax.OpConcat {
+		subs = re.Sub
+	}
+	for len(subs) > 1 && leadSources[subs[0].Op] != "" {
+		leads = append(leads, subs[0].Op)
+		subs = subs[1:]
+	}
+	run := []string{""}
+	for len(subs) > 0 {
+		joined := cross(run, literalsOf(subs[0]).exact)
+		if joined == nil || subs[0].Op != syntax.OpCapture && asserts(subs[0]) {
+			break
+		}
+		run = joined
+		subs = subs[1:]
+	}
+	for _, lit := range run {
+		if strings.Contains(lit, "\n") {
+			return nil, nil, nil
+		}
+	}
+	also, _ = bestTwo(literalsOfConcat(subs).sets())
+	return leads, run, also
 }
 
 // need is what is known of the texts that a part of a pattern matches.
 type need struct {
-	exact    []string // all texts it can match, when they are few
-	required []string // or strings of which every match contains one
+	exact    []string   // all texts it can match, when they are few
+	required [][]string // sets of which every match contains one string each
+}
+
+// sets returns the sets of which every match contains one string each.
+func (n need) sets() [][]string {
+	if n.exact != nil {
+		return [][]string{n.exact}
+	}
+	return n.required
 }
 
 func literalsOf(re *syntax.Regexp) need {
@@ -179,14 +339,12 @@ func literalsOf(re *syntax.Regexp) need {
 	case syntax.OpCapture:
 		return literalsOf(re.Sub[0])
 	case syntax.OpPlus:
-		n := literalsOf(re.Sub[0])
-		return need{required: better(n.required, n.exact)}
+		return need{required: literalsOf(re.Sub[0]).sets()}
 	case syntax.OpRepeat:
 		if re.Min == 0 {
 			return need{}
 		}
-		n := literalsOf(re.Sub[0])
-		return need{required: better(n.required, n.exact)}
+		return need{required: literalsOf(re.Sub[0]).sets()}
 	case syntax.OpQuest:
 		if n := literalsOf(re.Sub[0]); n.exact != nil && len(n.exact) < maxLiterals {
 			return need{exact: append(n.exact, "")}
@@ -201,21 +359,19 @@ func literalsOf(re *syntax.Regexp) need {
 	}
 }
 
-// literalsOfConcat joins neighbours that match few texts into longer ones and keeps
-// the best of what it met.
+// literalsOfConcat joins neighbours that match few texts into longer ones.
 func literalsOfConcat(subs []*syntax.Regexp) need {
 	run := []string{""}
-	var best []string
+	var sets [][]string
 	whole := true
 	for _, sub := range subs {
 		n := literalsOf(sub)
-		joined := cross(run, n.exact)
-		if joined != nil {
+		if joined := cross(run, n.exact); joined != nil {
 			run = joined
 			continue
 		}
 		whole = false
-		best = better(best, better(run, n.required))
+		sets = append(append(sets, run), n.required...)
 		run = []string{""}
 		if n.exact != nil {
 			run = n.exact
@@ -224,16 +380,20 @@ func literalsOfConcat(subs []*syntax.Regexp) need {
 	if whole {
 		return need{exact: run}
 	}
-	return need{required: better(best, run)}
+	return need{required: append(sets, run)}
 }
 
+// literalsOfAlternate joins the sets of the alternatives, the best one of each.
 func literalsOfAlternate(subs []*syntax.Regexp) need {
 	var exact, required []string
 	allExact := true
 	for _, sub := range subs {
 		n := literalsOf(sub)
-		part := better(n.required, n.exact)
-		allExact = allExact && n.exact != nil
+		part := n.exact
+		if part == nil {
+			part, _ = bestTwo(n.required)
+			allExact = false
+		}
 		if part == nil || len(required)+len(part) > maxLiterals {
 			return need{}
 		}
@@ -243,7 +403,7 @@ func literalsOfAlternate(subs []*syntax.Regexp) need {
 	if allExact {
 		return need{exact: exact}
 	}
-	return need{required: required}
+	return need{required: [][]string{required}}
 }
 
 // cross returns every a followed by every b; nil when b is nil or they are too many.
@@ -268,7 +428,7 @@ func spellOut(class []rune) []string {
 			if r >= utf8.RuneSelf {
 				return nil
 			}
-			if s := lowerASCII(string(r)); len(out) == 0 || !contains(out, s) {
+			if s := lowerASCII(string(r)); !slices.Contains(out, s) {
 				out = append(out, s)
 			}
 			if len(out) > maxClass {
@@ -277,26 +437,6 @@ func spellOut(class []rune) []string {
 		}
 	}
 	return out
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
-}
-
-// better returns the set whose shortest string is longer, of equal ones the smaller
-// set. A nil set is worse than any.
-func better(a, b []string) []string {
-	switch sa, sb := shortest(a), shortest(b); {
-	case sa > sb || sa == sb && len(a) <= len(b) && a != nil:
-		return a
-	default:
-		return b
-	}
 }
 
 // shortest returns the length of the shortest string; -1 for a nil set.

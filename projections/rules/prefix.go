@@ -87,7 +87,7 @@ func (p *prefix) symbol() bool {
 	for end < len(p.raw) && p.raw[end] >= 0x80 {
 		end++
 	}
-	if end < len(p.raw) && p.raw[end] != ' ' || p.raw[p.at] < 0xe2 { // letters of most scripts come before
+	if end >= len(p.raw) || p.raw[end] != ' ' || p.raw[p.at] < 0xe2 { // letters of most scripts come before
 		return false
 	}
 	p.at = end

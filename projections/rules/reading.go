@@ -13,21 +13,23 @@ type span struct{ start, end int }
 // laid out one after another in one buffer, their lines told apart, and the decisive
 // block found. Its buffers are used again for the next failure.
 type reading struct {
-	e          *events.Evidence
-	buf        []byte
-	low        []byte // buf with ASCII letters in lower case
-	fields     [textFieldCount]span
-	lines      []line
-	decisive   block
-	exit       int64 // the exit code as seen or as the client's text tells it
-	exited     bool  // exit holds something
-	candidates []uint64
+	e        *events.Evidence
+	buf      []byte
+	low      []byte // buf with ASCII letters in lower case
+	fields   [textFieldCount]span
+	lines    []line
+	decisive block
+	exit     int64 // the exit code as seen or as the client's text tells it
+	exited   bool  // exit holds something
+	hits     hits
+	found    []found // where the texts' conditions of the rule that matched last do
+	signed   []byte  // what the signature is made of
 }
 
 // read takes in the evidence.
 func (r *reading) read(e *events.Evidence) {
 	*r = reading{
-		e: e, buf: r.buf[:0], low: r.low[:0], lines: r.lines[:0], candidates: r.candidates[:0],
+		e: e, buf: r.buf[:0], low: r.low[:0], lines: r.lines[:0], hits: r.hits, found: r.found[:0], signed: r.signed[:0],
 	}
 	r.field(textCommand, e.Command)
 	r.field(textProtocol, e.ProtocolVersion)
@@ -61,39 +63,35 @@ func (r *reading) field(f textField, texts ...string) {
 func (r *reading) speakers() {
 	e := r.e
 	r.field(textStderr, e.StderrHead, e.StderrTail)
+	r.cut(r.fields[textStdout], fromStdout)
 	r.cut(r.fields[textStderr], fromStderr)
 
 	r.field(textMessage, e.JSONRPCMessage)
 	r.cut(r.fields[textMessage], fromMessage)
 	r.answer(r.bytes(r.fields[textData]), fromMessage)
 
+	r.answer(r.bytes(r.fields[textBody]), fromBody)
+
 	r.field(textError, e.Error)
-	head, embedded := r.embeddedBody()
-	body := r.bytes(r.fields[textBody])
-	if len(body) == 0 {
-		body = embedded
-	}
-	r.answer(body, fromBody)
-	r.cut(head, fromError)
+	r.clientText()
 }
 
-// embeddedBody splits the client's text where a body begins in it, as clients write
-// "HTTP 401: {...}". Without one the head is all of it.
-func (r *reading) embeddedBody() (head span, body []byte) {
-	head = r.fields[textError]
-	text := r.bytes(head)
-	at := bytes.IndexAny(text, "{<")
-	for at >= 0 && !startsBody(text[at:]) {
-		more := bytes.IndexAny(text[at+1:], "{<")
-		if more < 0 {
-			return head, nil
-		}
-		at += 1 + more
+// clientText cuts the client's text into lines. Where a body begins in it, as clients
+// write "HTTP 401: {...}", the body's words stand in for the body.
+func (r *reading) clientText() {
+	whole := r.fields[textError]
+	text := r.bytes(whole)
+	at := bodyIn(text)
+	if at < 0 {
+		r.cut(whole, fromError)
+		return
 	}
-	if at <= 0 {
-		return head, nil
-	}
-	return span{head.start, head.start + at}, text[at:]
+	start, stop := len(r.buf), at+lenBody(text[at:])
+	r.buf = append(r.buf, text[:at]...)
+	r.buf = appendAnswer(r.buf, text[at:stop])
+	r.buf = append(r.buf, text[stop:]...)
+	r.cut(span{start, len(r.buf)}, fromError)
+	r.buf = append(r.buf, '\n')
 }
 
 // answer appends what a body says in words and cuts it into lines.
@@ -104,22 +102,30 @@ func (r *reading) answer(body []byte, from source) {
 	r.buf = append(r.buf, '\n')
 }
 
-// copyBlocks appends the decisive block and all blocks, so that each is one text.
+// copyBlocks appends the lines of all blocks, so that they are one text of which the
+// decisive block is a part, and after them the clients' hollow words.
 func (r *reading) copyBlocks() {
-	from := len(r.buf)
-	for i := r.decisive.from; i < r.decisive.to; i++ {
-		if r.lines[i].inBlock() {
-			r.copyLine(&r.lines[i])
-		}
-	}
-	r.fields[textDecisive] = span{from, len(r.buf)}
-	from = len(r.buf)
+	all := span{start: len(r.buf)}
+	decisive := span{len(r.buf), len(r.buf)}
 	for i := range r.lines {
+		if i == r.decisive.from {
+			decisive.start = len(r.buf)
+		}
 		if r.lines[i].inBlock() {
 			r.copyLine(&r.lines[i])
 		}
+		if i < r.decisive.to {
+			decisive.end = len(r.buf)
+		}
 	}
-	r.fields[textAny] = span{from, len(r.buf)}
+	all.end = len(r.buf)
+	for i := range r.lines {
+		if r.lines[i].kind == kindHollow {
+			r.copyLine(&r.lines[i])
+		}
+	}
+	r.fields[textDecisive], r.fields[textBlocks] = decisive, all
+	r.fields[textAny] = span{all.start, len(r.buf)}
 	r.fields[textFrame] = r.decisive.frame
 }
 
@@ -139,13 +145,24 @@ func (r *reading) bytes(s span) []byte { return r.buf[s.start:s.end] }
 
 func (r *reading) lower(s span) []byte { return r.low[s.start:s.end] }
 
-// text returns the field's text; at says what textDecisive stands for.
-func (r *reading) text(f textField, at look) text {
+// span returns where the field's text lies; at says what textDecisive stands for.
+func (r *reading) span(f textField, at look) span {
 	if f == textDecisive && at == lookAll {
-		f = textAny
+		f = textBlocks
 	}
-	s := r.fields[f]
-	return text{orig: r.buf[s.start:s.end], low: r.low[s.start:s.end]}
+	return r.fields[f]
+}
+
+// lineAround returns the line at an offset inside s.
+func (r *reading) lineAround(s span, at int) span {
+	line := span{s.start, s.end}
+	if i := bytes.LastIndexByte(r.buf[s.start:at], '\n'); i >= 0 {
+		line.start = s.start + i + 1
+	}
+	if i := bytes.IndexByte(r.buf[at:s.end], '\n'); i >= 0 {
+		line.end = at + i
+	}
+	return line
 }
 
 func (r *reading) enum(f enumField) string {

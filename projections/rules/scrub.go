@@ -18,8 +18,10 @@ const (
 // hex digits and uuids, source ports, line numbers, the folders of temporary files,
 // caches and homes. It keeps what tells failures apart: names, versions, hosts,
 // destination ports, files, exit codes, and dates that are no times.
-func appendScrubbed(dst, line []byte) []byte {
-	s := scrubber{src: line, dst: dst, start: len(dst)}
+//
+// picked is a port that the program said it had picked itself, or empty.
+func appendScrubbed(dst, line, picked []byte) []byte {
+	s := scrubber{src: line, dst: dst, start: len(dst), picked: picked}
 	for s.i < len(s.src) {
 		s.step()
 	}
@@ -27,13 +29,13 @@ func appendScrubbed(dst, line []byte) []byte {
 }
 
 type scrubber struct {
-	src   []byte
-	i     int
-	dst   []byte
-	start int  // where this line begins in dst
-	count int  // a number up to this offset counts something or names a place
-	ident int  // a token up to this offset is an id
-	local bool // the last host was this machine
+	src    []byte
+	i      int
+	dst    []byte
+	start  int    // where this line begins in dst
+	count  int    // a number up to this offset counts something or names a place
+	ident  int    // a token up to this offset is an id
+	picked []byte // a port that varies
 }
 
 func (s *scrubber) step() {
@@ -46,6 +48,8 @@ func (s *scrubber) step() {
 		s.word()
 	case (c == '/' || c == '~') && s.startsPath():
 		s.path()
+	case c == '[' && has(s.src[s.i:], "[::1]"):
+		s.host(len("[::1]"))
 	case c == ':' && bytes.HasPrefix(s.src[s.i:], []byte("::1")) && fresh && !s.wordAt(s.i+3):
 		s.host(3)
 	case c == '-' && bytes.HasPrefix(s.src[s.i:], []byte("->")) && s.afterPort():
@@ -82,8 +86,12 @@ func (s *scrubber) number() {
 		}
 		return
 	}
-	if has(rest, "127.0.0.1") && !s.wordAt(s.i+9) {
-		s.host(9)
+	if n := lenIPv4(rest); n > 0 {
+		s.address(n)
+		return
+	}
+	if n := lenLongSpan(rest); n > 0 {
+		s.put(markSpan, n)
 		return
 	}
 	digits := lenDigits(rest)
@@ -97,9 +105,12 @@ func (s *scrubber) number() {
 		return
 	case end < len(rest) && rest[end] == '%':
 		s.put(markNumber, end)
+		if end+1 < len(rest) && rest[end+1] == '|' {
+			s.i = len(s.src) // a progress bar, which fills the line
+		}
 		return
 	case digits == lenToken(rest):
-		if s.i < s.count || digits >= 9 || s.sourcePort(rest[:digits]) {
+		if s.i < s.count || digits >= 9 || s.varies(rest, digits) {
 			s.put(markNumber, digits)
 			return
 		}
@@ -109,10 +120,86 @@ func (s *scrubber) number() {
 	s.token(lenToken(rest))
 }
 
-// sourcePort reports a port that the system hands out, on this machine.
-func (s *scrubber) sourcePort(digits []byte) bool {
-	return s.local && len(digits) == 5 && string(digits) >= "32768" &&
-		bytes.HasSuffix(s.dst, []byte(loopback+":"))
+// varies reports a number that is a port the system or a program picked on this
+// machine, a measured amount, or an index between two names as in "tools.31.input".
+func (s *scrubber) varies(rest []byte, digits int) bool {
+	number := rest[:digits]
+	if bytes.HasSuffix(s.dst, []byte(loopback+":")) && digits == 5 && string(number) >= "32768" {
+		return true
+	}
+	if len(s.picked) > 0 && string(number) == string(s.picked) {
+		return true
+	}
+	after := rest[digits:]
+	if has(after, "]:") && s.i >= 2 && s.src[s.i-1] == '[' && isWordByte(s.src[s.i-2]) {
+		return true // the process id of a program that logs as syslog does
+	}
+	if unit, ok := bytes.CutPrefix(after, []byte(" ")); ok && measures[string(unit[:lenToken(unit)])] {
+		return true
+	}
+	return s.i >= 2 && s.src[s.i-1] == '.' && isLower(s.src[s.i-2]) && len(after) > 1 && after[0] == '.' && isLower(after[1])
+}
+
+func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
+
+// measures follow amounts that were measured.
+var measures = wordSet(`tokens bytes chars characters kib mib gib kb mb gb`)
+
+// address writes an IPv4 address. One that a name resolved to, in parentheses, and
+// one that somebody is called from varies; others are destinations.
+func (s *scrubber) address(n int) {
+	switch {
+	case has(s.src[s.i:], "127."):
+		s.host(n)
+	case s.i > 0 && s.src[s.i-1] == '(' && s.i+n < len(s.src) && s.src[s.i+n] == ')',
+		bytes.HasSuffix(s.src[:s.i], []byte(" for ")), bytes.HasSuffix(s.src[:s.i], []byte(" from ")):
+		s.put(markNumber, n)
+	default:
+		s.copy(n)
+	}
+}
+
+// lenIPv4 returns the length of the IPv4 address that b begins with.
+func lenIPv4(b []byte) int {
+	n := 0
+	for part := range 4 {
+		if part > 0 {
+			if n >= len(b) || b[n] != '.' {
+				return 0
+			}
+			n++
+		}
+		digits := lenDigits(b[n:])
+		if digits == 0 || digits > 3 {
+			return 0
+		}
+		n += digits
+	}
+	if n < len(b) && (isWordByte(b[n]) || b[n] == '.' && n+1 < len(b) && isDigit(b[n+1])) {
+		return 0
+	}
+	return n
+}
+
+// lenLongSpan returns the length of a duration such as 12m30s or 1h2m3.5s.
+func lenLongSpan(b []byte) int {
+	n, parts := 0, 0
+	for n < len(b) && isDigit(b[n]) {
+		n += lenDigits(b[n:])
+		n += lenFraction(b[n:])
+		if n >= len(b) || b[n] != 'h' && b[n] != 'm' && b[n] != 's' {
+			return 0
+		}
+		n++
+		if n < len(b) && b[n-1] == 'm' && b[n] == 's' {
+			n++
+		}
+		parts++
+	}
+	if parts < 2 || n < len(b) && isWordByte(b[n]) {
+		return 0
+	}
+	return n
 }
 
 // token handles a run of letters and digits.
@@ -166,7 +253,6 @@ func (s *scrubber) word() {
 		if named[string(w)] {
 			s.ident = s.i + n + reach
 		}
-		s.local = string(w) == loopback
 	}
 	s.token(n)
 	if n <= 5 && s.i >= n+1 && s.src[s.i-n-1] == '.' && sourceSuffixes[string(rest[:n])] {
@@ -175,10 +261,7 @@ func (s *scrubber) word() {
 }
 
 // host writes one name for this machine.
-func (s *scrubber) host(n int) {
-	s.put(loopback, n)
-	s.local = true
-}
+func (s *scrubber) host(n int) { s.put(loopback, n) }
 
 // sourceSuffixes end the names of source files, which a line number may follow.
 var sourceSuffixes = wordSet(`js ts mjs cjs jsx tsx py go rs java rb php cs c cc cpp kt lua ex exs swift`)

@@ -134,14 +134,27 @@ func appendSegments(dst, p []byte) []byte {
 			p = p[1:]
 			continue
 		}
-		n := bytes.IndexAny(p, `/\`)
-		if n < 0 {
-			n = len(p)
+		n := lenShard(p)
+		if n > 0 {
+			dst = append(dst, markID...)
+		} else {
+			if n = bytes.IndexAny(p, `/\`); n < 0 {
+				n = len(p)
+			}
+			dst = appendSegment(dst, p[:n])
 		}
-		dst = appendSegment(dst, p[:n])
 		p = p[n:]
 	}
 	return dst
+}
+
+// lenShard returns the length of two segments such as 6f/20, with which stores of
+// packages spread their files over folders.
+func lenShard(p []byte) int {
+	if len(p) > 5 && isHex(p[0]) && isHex(p[1]) && p[2] == '/' && isHex(p[3]) && isHex(p[4]) && p[5] == '/' {
+		return 5
+	}
+	return 0
 }
 
 func appendSegment(dst, seg []byte) []byte {
@@ -159,7 +172,7 @@ func appendSegment(dst, seg []byte) []byte {
 			i++
 			continue
 		}
-		if isRandom(seg[i : i+n]) {
+		if isRandom(seg[i:i+n]) || n == 8 && bytes.HasSuffix(seg[:i], []byte("chunk-")) { // a bundler's hash
 			dst = append(dst, markID...)
 		} else {
 			dst = append(dst, seg[i:i+n]...)

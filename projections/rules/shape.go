@@ -31,6 +31,12 @@ func isNumbered(low []byte) bool {
 	return i > 0 && i+1 < len(low) && low[i] == ':' && low[i+1] == ' '
 }
 
+// isCall reports a frame of a JavaScript, Java or .NET stack, "at f (file.js:1:2)".
+func isCall(low []byte) bool {
+	last := low[len(low)-1]
+	return has(low, "at ") && (last == ')' || isDigit(last) || last == '{' || last == '>' || has(low, "at async ")) && bytes.ContainsAny(low, "(:/.<")
+}
+
 // isCallNumber reports a line such as "#0 /srv/app.php(3): main()" of a stack trace.
 func isCallNumber(low []byte) bool {
 	return len(low) > 2 && low[0] == '#' && isDigit(low[1])
@@ -85,13 +91,14 @@ var hollowWords = wordSet(`
 	for from get handshake has have http in initialize initialized initializing is it its list lost mcp message method
 	ms not notification no of on operation pipe prematurely process read reader receive received remote
 	request requests respond response result s sec seconds send sending server session signal start started status stderr stdin stdio stdout
-	stream subprocess terminated terminating the time timed timeout to tool tools transport unexpected unexpectedly
+	out stream subprocess terminated terminating the time timed timeout to tool tools transport unexpected unexpectedly
 	waiting was while with within without write writing already broken cancelled canceled over peer pid null undefined
+	system io ioexception early due likely this mcpexception transportexception
 	brokenresourceerror closedresourceerror endofstream anyio mcperror exception`)
 
 // endWords are the hollow words of which one at least must be there.
 var endWords = wordSet(`
-	closed close eof epipe broken exit exited exits terminated disconnected timeout timed ended end deadline lost pipe
+	closed close eof epipe broken exit exited exits terminated disconnected timeout canceled timed ended end deadline lost pipe
 	cancelled canceled closedresourceerror brokenresourceerror endofstream`)
 
 func wordSet(list string) map[string]bool {

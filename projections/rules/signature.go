@@ -27,7 +27,7 @@ var base32Lower = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPad
 func signatureOf(rule *rule, r *reading, d block) string {
 	e := r.e
 	told := d.from < d.to
-	signed := make([]byte, 0, 256)
+	signed := r.signed
 	part := func(s string) { signed = append(append(signed, s...), 0) }
 	part(signatureVersion)
 	part(r.enum(enumPhase))
@@ -45,12 +45,28 @@ func signatureOf(rule *rule, r *reading, d block) string {
 		part(e.Signal)
 	}
 	part(strconv.Itoa(e.HTTPStatus))
+	part(string(scopeOf(r.bytes(r.fields[textChallenge]))))
 	if e.JSONRPCCode != nil && !r.hollowAnswer() {
 		part(strconv.Itoa(*e.JSONRPCCode))
 	}
 	signed = r.appendTold(signed, d)
+	r.signed = signed
 	sum := sha256.Sum256(signed)
 	return "s_" + base32Lower.EncodeToString(sum[:10])
+}
+
+// scopeOf returns the scope that a WWW-Authenticate header asks for.
+func scopeOf(challenge []byte) []byte {
+	_, after, ok := bytes.Cut(challenge, []byte("scope="))
+	if !ok {
+		return nil
+	}
+	if value, quoted := bytes.CutPrefix(after, []byte(`"`)); quoted {
+		after, _, _ = bytes.Cut(value, []byte(`"`))
+		return after
+	}
+	after, _, _ = bytes.Cut(after, []byte(","))
+	return after
 }
 
 // endedInRace reports the end of a process, of which the exit and the broken stream
@@ -77,27 +93,48 @@ func (r *reading) hollowAnswer() bool {
 // whose message is the runtime's own adds where it happened.
 func (r *reading) appendTold(dst []byte, d block) []byte {
 	start := len(dst)
+	picked := r.pickedPort()
 	if d.from == d.to && d.best >= 0 {
-		l := &r.lines[d.best] // no cause, but the last thing that was said
-		if l.kind != kindHollow {
-			return appendScrubbed(dst, r.buf[l.content:l.end])
+		// No cause, but the last thing that was said. A client's hollow word counts
+		// when even the end of the process was not seen.
+		l := &r.lines[d.best]
+		if l.kind != kindHollow || !r.exited && r.e.Signal == "" {
+			return appendScrubbed(dst, r.buf[l.content:l.end], picked)
 		}
 		return dst
 	}
 	crash := false
 	for i := d.from; i < d.to && len(dst)-start < maxSignedBytes; i++ {
 		l := &r.lines[i]
-		if !l.says() {
+		if !l.says() && i != d.best {
 			continue
 		}
-		dst = append(appendScrubbed(dst, r.buf[l.content:l.end]), '\n')
+		dst = append(appendScrubbed(dst, r.buf[l.content:l.end], picked), '\n')
 		low := r.low[l.content:l.end]
 		crash = crash || has(low, "panic:") || has(low, "fatal error:") || has(low, "[signal sig")
 	}
 	if crash {
-		dst = appendScrubbed(dst, r.bytes(d.frame))
+		dst = appendScrubbed(dst, r.bytes(d.frame), picked)
 	}
 	return dst[:min(len(dst), start+maxSignedBytes)]
+}
+
+// pickings stand before a port that a program picked for itself.
+var pickings = [][]byte{
+	[]byte("existing client port: "), []byte("random port "), []byte("free port "), []byte("available port "),
+	[]byte("dynamic port "), []byte("ephemeral port "),
+}
+
+// pickedPort returns the port that the server says it picked, which differs from
+// run to run unlike one from its config; empty when it names none.
+func (r *reading) pickedPort() []byte {
+	low := r.lower(r.fields[textStderr])
+	for _, words := range pickings {
+		if _, after, ok := bytes.Cut(low, words); ok {
+			return after[:lenDigits(after)]
+		}
+	}
+	return nil
 }
 
 // maxTextBytes bounds a verdict's text.
@@ -113,7 +150,7 @@ func (r *reading) headline(d block) string {
 		l := &r.lines[i]
 		if d.from == d.to {
 			l = &r.lines[d.best]
-		} else if !l.says() {
+		} else if !l.says() && i != d.best {
 			continue
 		}
 		if len(out) > 0 {

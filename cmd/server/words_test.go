@@ -1,0 +1,61 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"mcpledger/events"
+	"mcpledger/httpapi/api"
+)
+
+func TestPolicyReadsAsASentence(t *testing.T) {
+	const minute, hour = 60_000, 3_600_000
+	tests := []struct {
+		policy api.SkipPolicy
+		want   string
+	}{
+		{api.SkipPolicy{}, "never skips"},
+		{api.SkipPolicy{After: 1, TtlMs: []int64{15 * minute}}, "skips after 1 run for 15m"},
+		{api.SkipPolicy{After: 3, TtlMs: []int64{hour, 4 * hour, 24 * hour}}, "skips after 3 runs for 1h, 4h, then 24h"},
+		{api.SkipPolicy{After: 3, MinSpanMs: 10 * minute, TtlMs: []int64{90_000, 24*hour + 30*minute}}, "skips after 3 runs over at least 10m for 1m30s, then 24h30m"},
+	}
+	for _, tt := range tests {
+		if got := policyInWords(tt.policy); got != tt.want {
+			t.Errorf("%+v reads %q, want %q", tt.policy, got, tt.want)
+		}
+	}
+}
+
+func TestFailureIsToldByItsMostTellingText(t *testing.T) {
+	tests := []struct {
+		name     string
+		evidence events.Evidence
+		want     string
+	}{
+		{"a program's last line", events.Evidence{Error: "transport closed", StderrTail: "Traceback:\nKeyError: 'X'\n"}, "KeyError: 'X'"},
+		{"a JSON-RPC error before the status", events.Evidence{Error: "e", HTTPStatus: 400, JSONRPCMessage: "bad params"}, "bad params"},
+		{"the status before the client's text", events.Evidence{Error: "unexpected", HTTPStatus: 503}, "HTTP status 503"},
+		{"the client's text where nothing else came", events.Evidence{Error: "connection refused"}, "connection refused"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := failureInWords(tt.evidence); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestStreamOfEventsIsReadLineByLine(t *testing.T) {
+	stream := "retry: 1000\n\n: still here\n\nid: 1\ndata: {\"a\":1}\n\nid: 2\r\ndata: {\"b\":2}\r\n\r\ndata: {\"cut\":"
+	var got []string
+	for data, err := range serverSentData(strings.NewReader(stream)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, data)
+	}
+	if want := `{"a":1}|{"b":2}`; strings.Join(got, "|") != want {
+		t.Errorf("got %q, want %q", strings.Join(got, "|"), want)
+	}
+}

@@ -1,0 +1,52 @@
+package rules_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"mcpledger/events"
+	"mcpledger/projections/rules"
+)
+
+// distinctFailures returns the examples again and again, each time with another word
+// among their texts, so that no two are equal.
+func distinctFailures(b *testing.B, n int) []events.Evidence {
+	b.Helper()
+	examples := readExamples(b)
+	out := make([]events.Evidence, n)
+	for i := range out {
+		e := examples[i%len(examples)].with(b, nil)
+		word := fmt.Sprintf("crm%d", i)
+		e.StderrTail = strings.ReplaceAll(e.StderrTail, "crm", word)
+		e.Error = strings.ReplaceAll(e.Error, "crm", word) + " " + word
+		out[i] = e
+	}
+	return out
+}
+
+func BenchmarkClassifyDistinct(b *testing.B) {
+	set := rules.Default()
+	failures := distinctFailures(b, 4096)
+	bytes := 0
+	for _, e := range failures {
+		bytes += len(e.StderrTail) + len(e.Error) + len(e.BodyExcerpt)
+	}
+	b.SetBytes(int64(bytes / len(failures)))
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range b.N {
+		set.ClassifyUncached(failures[i%len(failures)])
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "failures/s")
+}
+
+func BenchmarkClassifyRepeated(b *testing.B) {
+	set := rules.Default()
+	failures := distinctFailures(b, 64)
+	b.ReportAllocs()
+	for i := range b.N {
+		set.Classify(failures[i%len(failures)])
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "failures/s")
+}

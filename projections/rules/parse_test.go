@@ -1,0 +1,224 @@
+package rules_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mcpledger/events"
+	"mcpledger/projections/rules"
+)
+
+// minimal is a whole set; tests put their rules before the last one.
+const minimal = `name: mine
+version: 1
+rules:
+  - {id: last, class: unknown, disposition: transient}
+`
+
+// withRules returns the minimal set with rules before its last.
+func withRules(before string) string {
+	return strings.Replace(minimal, "rules:\n", "rules:\n"+before, 1)
+}
+
+func mustParse(t testing.TB, text string) *rules.Set {
+	t.Helper()
+	s, err := rules.Parse("test.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
+	for _, tc := range []struct{ name, text, want string }{
+		{"an empty file", "", "test.yaml: empty"},
+		{"broken YAML", "name: mine\nrules: [", "test.yaml:2: did not find expected node content"},
+		{"an unknown key", "name: mine\nversion: 1\nruls: []\nrules:\n  - {id: last, class: unknown, disposition: transient}\n", "test.yaml:3:1: unknown key \"ruls\""},
+		{"an unknown key of a rule", withRules("  - {id: a, class: auth, disposition: auth, hnt: x}\n"), "test.yaml:4:45: rule a: unknown key \"hnt\""},
+		{"an unknown field of match", withRules("  - {id: a, match: {stder: x}, class: auth, disposition: auth}\n"), "test.yaml:4:21: rule a: unknown key \"stder\""},
+		{"an unknown class", withRules("  - {id: a, class: oops, disposition: auth}\n"), "test.yaml:4:20: rule a: unknown class \"oops\""},
+		{"an unknown phase", withRules("  - {id: a, match: {phase: start}, class: auth, disposition: auth}\n"), "test.yaml:4:28: rule a: unknown phase \"start\""},
+		{"a bad pattern", withRules("  - {id: a, match: {text: 'a('}, class: auth, disposition: auth}\n"), "test.yaml:4:27: rule a: pattern: missing closing ): \"a(\""},
+		{"a pattern that looks ahead", withRules("  - {id: a, match: {text: '(?=x)a'}, class: auth, disposition: auth}\n"), "rule a: pattern: invalid or unsupported Perl syntax"},
+		{"a long pattern", withRules("  - {id: a, match: {text: '" + strings.Repeat("a", 1025) + "'}, class: auth, disposition: auth}\n"), "at most 1024 are allowed"},
+		{"a bad range", withRules("  - {id: a, match: {http_status: 500..400}, class: auth, disposition: auth}\n"), "\"500..400\" is no number and no range"},
+		{"a match without a condition", withRules("  - {id: a, match: {}, class: auth, disposition: auth}\n"), "rule a: a match without a condition"},
+		{"two rules with one id", withRules("  - {id: last, match: {text: x}, class: auth, disposition: auth}\n"), "rule last: the id is taken by another rule"},
+		{"a hint with a name no pattern catches", withRules("  - {id: a, match: {text: 'x'}, class: auth, disposition: auth, hint: 'See {file}.'}\n"), "the hint names {file}"},
+		{"a last rule that does not match everything", "name: mine\nversion: 1\nrules:\n  - {id: a, match: {text: x}, class: auth, disposition: auth}\n", "test.yaml:4:5: rule a: the last rule must match everything"},
+		{"a policy without a duration", "policies: {auth: {after: 1}}\n" + minimal, `a policy that skips needs "for"`},
+		{"a bad duration", "policies: {auth: {after: 1, for: 1 day}}\n" + minimal, "a duration such as 15m or 24h is expected"},
+		{"a brake without times", "brake: {failures: 3}\n" + minimal, `a brake needs "within" and "for"`},
+		{"an alias", "name: &n mine\nversion: 1\nrules:\n  - {id: *n, class: unknown, disposition: transient}\n", "anchors and aliases are not allowed"},
+		{"a second document", minimal + "---\nname: b\n", "a second document"},
+		{"another version of the language", strings.Replace(minimal, "version: 1", "version: 2", 1), "version \"2\" of the rule language is not known"},
+		{"a repeated key", "name: other\n" + minimal, "key \"name\" a second time"},
+		{"no rules", "name: mine\nversion: 1\n", "key \"rules\" is missing"},
+		{"too much text", "#" + strings.Repeat("x", rules.MaxSetBytes) + "\n" + minimal, "at most 262144 are allowed"},
+		{"too many rules", withRules(strings.Repeat("  - {id: a, match: {text: x}, class: auth, disposition: auth}\n", rules.MaxRules)), "501 rules, at most 500 are allowed"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := rules.Parse("test.yaml", []byte(tc.text))
+			var all rules.ParseErrors
+			if !errors.As(err, &all) {
+				t.Fatalf("got error %v, want ParseErrors", err)
+			}
+			if !slices.ContainsFunc(all, func(e *rules.ParseError) bool { return strings.Contains(e.Error(), tc.want) }) {
+				t.Errorf("got %q, want one that says %q", all, tc.want)
+			}
+			var first *rules.ParseError
+			if !errors.As(err, &first) || first != all[0] {
+				t.Errorf("errors.As gives %v, want the first fault", first)
+			}
+		})
+	}
+}
+
+func TestEveryFaultIsReported(t *testing.T) {
+	_, err := rules.Parse("test.yaml", []byte(withRules("  - {id: a, class: oops, disposition: auth}\n  - {id: b, class: auth, disposition: never}\n")))
+	var all rules.ParseErrors
+	if !errors.As(err, &all) || len(all) != 2 || all[0].Line != 4 || all[1].Line != 5 {
+		t.Fatalf("got %v, want one fault in line 4 and one in line 5", err)
+	}
+}
+
+func TestPoliciesComeFromTheRuleThenItsClassThenItsDisposition(t *testing.T) {
+	s := mustParse(t, `
+name: mine
+version: 1
+policies: {deterministic: {after: 3, for: [1h, 4h]}, transient: {after: 10, over: 1h, for: 5m}}
+class_policies: {command_not_found: {after: 1, for: 15m, requalify: false}}
+retry: [network]
+any_failures: {after: 20, over: 24h, for: 6h}
+brake: {failures: 10, within: 10m, for: 60s}
+rules:
+  - {id: own, match: {text: a}, class: config, disposition: deterministic, skip: {after: 2, for: 1m}, retry: true}
+  - {id: by-class, match: {text: b}, class: command_not_found, disposition: deterministic}
+  - {id: by-disposition, match: {text: c}, class: config, disposition: deterministic}
+  - {id: retried, match: {text: d}, class: network, disposition: transient}
+  - {id: not-retried, match: {text: e}, class: network, disposition: deterministic}
+  - {id: last, class: unknown, disposition: ignore}
+`)
+	type row struct {
+		ID     string
+		Policy rules.SkipPolicy
+		Retry  bool
+	}
+	hours := []time.Duration{time.Hour, 4 * time.Hour}
+	want := []row{
+		{"own", rules.SkipPolicy{After: 2, TTL: []time.Duration{time.Minute}, Requalify: true}, true},
+		{"by-class", rules.SkipPolicy{After: 1, TTL: []time.Duration{15 * time.Minute}}, false},
+		{"by-disposition", rules.SkipPolicy{After: 3, TTL: hours, Requalify: true}, false},
+		{"retried", rules.SkipPolicy{After: 10, MinSpan: time.Hour, TTL: []time.Duration{5 * time.Minute}, Requalify: true}, true},
+		{"not-retried", rules.SkipPolicy{After: 3, TTL: hours, Requalify: true}, false},
+		{"last", rules.SkipPolicy{}, false},
+	}
+	var got []row
+	for _, r := range s.Rules() {
+		got = append(got, row{r.ID, r.Policy, r.Retry})
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("policies (-want +got):\n%s", diff)
+	}
+	if want := (rules.SkipPolicy{After: 20, MinSpan: 24 * time.Hour, TTL: []time.Duration{6 * time.Hour}, Requalify: true}); !cmp.Equal(s.AnyFailures(), want) {
+		t.Errorf("any_failures: got %+v, want %+v", s.AnyFailures(), want)
+	}
+	if want := (rules.Brake{Failures: 10, Within: 10 * time.Minute, For: time.Minute}); s.Brake() != want {
+		t.Errorf("brake: got %+v, want %+v", s.Brake(), want)
+	}
+}
+
+func TestASetKnowsItsTextByItsHash(t *testing.T) {
+	s := mustParse(t, minimal)
+	if s.Name() != "mine" || s.Text() != minimal || !regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(s.Hash()) {
+		t.Errorf("got name %q, hash %q, text %q", s.Name(), s.Hash(), s.Text())
+	}
+	if other := mustParse(t, minimal+"# a remark\n"); other.Hash() == s.Hash() {
+		t.Error("another text has the same hash")
+	}
+}
+
+func TestRulesThatCanNeverMatchAreWarnedOf(t *testing.T) {
+	for _, tc := range []struct{ name, rule, want string }{
+		{"all values are taken above", "  - {id: a, match: {http_status: 400..499}, class: auth, disposition: auth}\n  - {id: b, match: {http_status: [401, 403], phase: connect}, class: auth, disposition: auth}\n", "rule a above it takes everything"},
+		{"all patterns are taken above", "  - {id: a, match: {text: ['x', 'y|z']}, class: auth, disposition: auth}\n  - {id: b, match: {text: z}, class: auth, disposition: auth}\n", "rule a above it takes everything"},
+		{"unless takes all", "  - {id: b, match: {phase: connect}, unless: {phase: [connect, spawn]}, class: auth, disposition: auth}\n", "unless holds whenever match does"},
+		{"stdio has no status", "  - {id: b, match: {transport: stdio, http_status: 401}, class: auth, disposition: auth}\n", "a server over stdio has no HTTP status"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := mustParse(t, withRules(tc.rule)).Check()
+			if len(got) != 1 || got[0].Rule != "b" || !strings.Contains(got[0].Detail, tc.want) {
+				t.Errorf("got %+v, want one warning about b that says %q", got, tc.want)
+			}
+		})
+	}
+	fine := withRules("  - {id: a, match: {text: x}, unless: {phase: connect}, class: auth, disposition: auth}\n  - {id: b, match: {text: x}, class: auth, disposition: auth}\n")
+	if got := mustParse(t, fine).Check(); len(got) != 0 {
+		t.Errorf("got %+v for a set whose rules can all match", got)
+	}
+}
+
+// The schema for editors and the parser know the same keys.
+func TestSchemaHasTheParsersKeys(t *testing.T) {
+	var schema struct {
+		Properties map[string]json.RawMessage
+		Defs       map[string]struct{ Properties map[string]json.RawMessage } `json:"$defs"`
+	}
+	if err := json.Unmarshal([]byte(rules.Schema), &schema); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name, text string
+		properties map[string]json.RawMessage
+	}{
+		{"set", "bogus: 1\n" + minimal, schema.Properties},
+		{"rule", withRules("  - {id: a, bogus: 1, class: auth, disposition: auth}\n"), schema.Defs["rule"].Properties},
+		{"match", withRules("  - {id: a, match: {bogus: 1}, class: auth, disposition: auth}\n"), schema.Defs["match"].Properties},
+		{"policy", "any_failures: {after: 0, bogus: 1}\n" + minimal, schema.Defs["policy"].Properties},
+		{"gate", minimal + "gates:\n  - {id: a, bogus: 1, gate: auth_required}\n", schema.Defs["gate"].Properties},
+	} {
+		_, err := rules.Parse("test.yaml", []byte(tc.text))
+		m := regexp.MustCompile(`unknown key "bogus", one of (.*) is expected`).FindStringSubmatch(err.Error())
+		if m == nil {
+			t.Fatalf("%s: got %v", tc.name, err)
+		}
+		var keys []string
+		for key := range tc.properties {
+			keys = append(keys, key)
+		}
+		slices.Sort(keys)
+		if diff := cmp.Diff(strings.Split(m[1], ", "), keys); diff != "" {
+			t.Errorf("%s (-parser +schema):\n%s", tc.name, diff)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(minimal))
+	for _, name := range rules.BuiltinNames() {
+		text, err := os.ReadFile("sets/" + name + ".yaml")
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		s, err := rules.Parse("fuzz.yaml", text)
+		if err != nil {
+			if _, ok := errors.AsType[rules.ParseErrors](err); !ok {
+				t.Fatalf("an error without a place: %v", err)
+			}
+			return
+		}
+		s.Check()
+		s.Classify(events.Evidence{Error: "connection refused"})
+	})
+}
