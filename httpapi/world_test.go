@@ -2,11 +2,12 @@ package httpapi_test
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -89,7 +90,11 @@ func newWorld(t testing.TB, change ...func(*httpapi.Config)) *world {
 func newColdWorld(t testing.TB, change ...func(*httpapi.Config)) *world {
 	t.Helper()
 	w := &world{TB: t, dir: t.TempDir(), logged: &syncBuffer{}, clock: &clock{now: noon}}
-	var err error
+	fresh, err := freshLog()
+	w.must(err)
+	for name, content := range fresh {
+		w.must(os.WriteFile(filepath.Join(w.dir, name), content, 0o600))
+	}
 	w.log, err = sqlite.Open(t.Context(), w.dir, sqlite.Options{Now: w.clock.Now})
 	w.must(err)
 	t.Cleanup(func() { _ = w.log.Close() })
@@ -111,6 +116,34 @@ func newColdWorld(t testing.TB, change ...func(*httpapi.Config)) *world {
 	w.must(err)
 	return w
 }
+
+// freshLog has the files of a log that was just made, since making one takes longer
+// than most tests.
+var freshLog = sync.OnceValues(func() (map[string][]byte, error) {
+	dir, err := os.MkdirTemp("", "fresh-log-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	log, err := sqlite.Open(context.Background(), dir, sqlite.Options{Now: (&clock{now: noon}).Now})
+	if err != nil {
+		return nil, err
+	}
+	if err := log.Close(); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	for _, e := range entries {
+		if files[e.Name()], err = os.ReadFile(filepath.Join(dir, e.Name())); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+})
 
 func (w *world) must(err error) {
 	w.Helper()
@@ -232,70 +265,6 @@ func (w *world) succeed(server events.ServerName, tools string) {
 			CatalogueHash: hash, ToolCount: len(names), ElapsedMS: 120,
 		},
 		events.CatalogueChanged{Hash: hash, Added: names, Tools: json.RawMessage(tools)})
-}
-
-// discoveryStub records what it is told to do, and ends each attempt with the
-// outcome told beforehand.
-type discoveryStub struct {
-	world    *world
-	mu       sync.Mutex
-	outcome  events.Data // of the next attempts; nil: they do not end
-	asked    []events.ServerName
-	err      error
-	changes  map[events.ServerName]events.Change
-	removed  []events.ServerName
-	problems []events.ConfigProblem
-}
-
-func (d *discoveryStub) record(ctx context.Context, server events.ServerName, a about, payloads ...events.Data) error {
-	var batch []events.Event
-	for _, p := range payloads {
-		batch = append(batch, d.world.event(server, a, p))
-	}
-	_, err := d.world.log.Append(ctx, batch)
-	return err
-}
-
-func (d *discoveryStub) Discover(ctx context.Context, servers []events.ServerName, reason, _ string) (string, <-chan struct{}, error) {
-	if d.err != nil {
-		return "", nil, d.err
-	}
-	d.mu.Lock()
-	d.asked = append(d.asked, servers...)
-	d.mu.Unlock()
-	done := make(chan struct{})
-	if d.outcome == nil {
-		return "run-open", done, nil
-	}
-	defer close(done)
-	a := about{run: fmt.Sprintf("run-%d", d.world.ids.Add(1)), attempt: "attempt"}
-	started := events.DiscoveryRunStarted{Trigger: events.TriggerManual, Servers: servers, Reason: reason}
-	if err := d.record(ctx, "", a, started); err != nil {
-		return "", nil, err
-	}
-	for _, s := range servers {
-		if err := d.record(ctx, s, a, events.DiscoveryStarted{Attempt: 1, Trigger: events.TriggerManual}, d.outcome); err != nil {
-			return "", nil, err
-		}
-	}
-	return a.run, done, d.record(ctx, "", a, events.DiscoveryRunCompleted{})
-}
-
-func (d *discoveryStub) Reload(context.Context, string) (map[events.ServerName]events.Change, []events.ServerName, []events.ConfigProblem, error) {
-	return d.changes, d.removed, d.problems, d.err
-}
-
-func (d *discoveryStub) Pin(ctx context.Context, server events.ServerName, until time.Time, reason, _ string) error {
-	return cmp.Or(d.err, d.record(ctx, server, about{}, events.SkipPinned{Reason: reason, Until: until}))
-}
-
-func (d *discoveryStub) Clear(ctx context.Context, servers []events.ServerName, reason, _ string) error {
-	for _, s := range servers {
-		if err := d.record(ctx, s, about{}, events.SkipCleared{Reason: reason}); err != nil {
-			return err
-		}
-	}
-	return d.err
 }
 
 // head returns the log's last sequence.

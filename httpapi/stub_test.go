@@ -1,0 +1,75 @@
+package httpapi_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"mcpledger/events"
+)
+
+// discoveryStub records what it is told to do, and ends each attempt with the
+// outcome told beforehand.
+type discoveryStub struct {
+	world    *world
+	mu       sync.Mutex
+	outcome  events.Data // of the next attempts; nil: they do not end
+	asked    []events.ServerName
+	err      error
+	changes  map[events.ServerName]events.Change
+	removed  []events.ServerName
+	problems []events.ConfigProblem
+}
+
+func (d *discoveryStub) record(ctx context.Context, server events.ServerName, a about, payloads ...events.Data) error {
+	var batch []events.Event
+	for _, p := range payloads {
+		batch = append(batch, d.world.event(server, a, p))
+	}
+	_, err := d.world.log.Append(ctx, batch)
+	return err
+}
+
+func (d *discoveryStub) Discover(ctx context.Context, servers []events.ServerName, reason, _ string) (string, <-chan struct{}, error) {
+	if d.err != nil {
+		return "", nil, d.err
+	}
+	d.mu.Lock()
+	d.asked = append(d.asked, servers...)
+	d.mu.Unlock()
+	done := make(chan struct{})
+	if d.outcome == nil {
+		return "run-open", done, nil
+	}
+	defer close(done)
+	a := about{run: fmt.Sprintf("run-%d", d.world.ids.Add(1)), attempt: "attempt"}
+	started := events.DiscoveryRunStarted{Trigger: events.TriggerManual, Servers: servers, Reason: reason}
+	if err := d.record(ctx, "", a, started); err != nil {
+		return "", nil, err
+	}
+	for _, s := range servers {
+		if err := d.record(ctx, s, a, events.DiscoveryStarted{Attempt: 1, Trigger: events.TriggerManual}, d.outcome); err != nil {
+			return "", nil, err
+		}
+	}
+	return a.run, done, d.record(ctx, "", a, events.DiscoveryRunCompleted{})
+}
+
+func (d *discoveryStub) Reload(context.Context, string) (map[events.ServerName]events.Change, []events.ServerName, []events.ConfigProblem, error) {
+	return d.changes, d.removed, d.problems, d.err
+}
+
+func (d *discoveryStub) Pin(ctx context.Context, server events.ServerName, until time.Time, reason, _ string) error {
+	return cmp.Or(d.err, d.record(ctx, server, about{}, events.SkipPinned{Reason: reason, Until: until}))
+}
+
+func (d *discoveryStub) Clear(ctx context.Context, servers []events.ServerName, reason, _ string) error {
+	for _, s := range servers {
+		if err := d.record(ctx, s, about{}, events.SkipCleared{Reason: reason}); err != nil {
+			return err
+		}
+	}
+	return d.err
+}
