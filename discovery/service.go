@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"mcpledger/discovery/config"
@@ -75,7 +76,8 @@ type Service struct {
 	callKey  []byte
 	notice   func(server events.ServerName, client string, n upstream.Notice) // see OnNotice; may be nil
 
-	kick chan struct{} // something may have become due
+	started atomic.Bool
+	kick    chan struct{} // something may have become due
 
 	reloading sync.Mutex // one Reload at a time
 
@@ -133,9 +135,16 @@ func (s *Service) Start(ctx context.Context, pid int) error {
 	if err := s.closeUnfinished(ctx); err != nil {
 		return err
 	}
-	_, _, _, err := s.Reload(ctx, "")
-	return err
+	if _, _, _, err := s.Reload(ctx, ""); err != nil {
+		return err
+	}
+	s.started.Store(true)
+	return nil
 }
+
+// Started reports whether the config is in force, so that every configured server is
+// known.
+func (s *Service) Started() bool { return s.started.Load() }
 
 // closeUnfinished records an abandonment for every attempt and call without
 // outcome.

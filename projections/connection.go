@@ -242,18 +242,26 @@ type policies struct{ own, any rules.SkipPolicy }
 
 func policiesFor(own, any rules.SkipPolicy, s events.SkipSettings) policies {
 	if s.Never {
-		return policies{}
+		any = rules.SkipPolicy{}
+	}
+	return policies{own: OwnPolicy(own, s), any: any}
+}
+
+// OwnPolicy returns a rule's policy after a server's own settings, which win.
+func OwnPolicy(p rules.SkipPolicy, s events.SkipSettings) rules.SkipPolicy {
+	if s.Never {
+		return rules.SkipPolicy{}
 	}
 	if s.After > 0 {
-		own.After = s.After
+		p.After = s.After
 	}
 	if len(s.TTLMS) > 0 {
-		own.TTL = make([]time.Duration, len(s.TTLMS))
+		p.TTL = make([]time.Duration, len(s.TTLMS))
 		for i, ms := range s.TTLMS {
-			own.TTL[i] = time.Duration(ms) * time.Millisecond
+			p.TTL[i] = time.Duration(ms) * time.Millisecond
 		}
 	}
-	return policies{own: own, any: any}
+	return p
 }
 
 // exemption says why a failure is not counted, empty when it is.

@@ -39,12 +39,14 @@ const (
 type Skip struct {
 	Reason SkipReason `json:"reason"`
 	// Cause is the failure that made or last renewed it; zero for a pin.
-	Cause    Cause     `json:"cause,omitzero"`
-	Failures int       `json:"failures,omitempty"` // counted runs it rests on
-	EventIDs []string  `json:"event_ids,omitempty"`
-	Since    time.Time `json:"since"`
-	Until    time.Time `json:"until,omitzero"` // zero: no end
-	Rung     int       `json:"rung,omitempty"` // of the policy's ladder, from 0
+	Cause    Cause    `json:"cause,omitzero"`
+	Failures int      `json:"failures,omitempty"` // counted runs it rests on
+	EventIDs []string `json:"event_ids,omitempty"`
+	// FirstAt is when the first of those failures happened; Since when the skip began.
+	FirstAt time.Time `json:"first_at,omitzero"`
+	Since   time.Time `json:"since"`
+	Until   time.Time `json:"until,omitzero"` // zero: no end
+	Rung    int       `json:"rung,omitempty"` // of the policy's ladder, from 0
 	// Requalify: a changed local fact ends it early.
 	Requalify bool `json:"requalify,omitempty"`
 	// Ended is the trigger of the probe when the skip ended before its time.
@@ -156,7 +158,7 @@ func (t tally) nextSkip(f failure) *Skip {
 	at := f.link.Time
 	next := Skip{
 		Reason: SkipIdenticalFailures, Cause: f.cause, Failures: t.Streak.Count,
-		EventIDs: t.Streak.EventIDs, Since: at, Requalify: f.policy.Requalify,
+		EventIDs: t.Streak.EventIDs, FirstAt: t.Streak.FirstAt, Since: at, Requalify: f.policy.Requalify,
 	}
 	if f.cause.Disposition == rules.DispositionAuth {
 		next.Reason = SkipAuth
@@ -167,7 +169,7 @@ func (t tally) nextSkip(f failure) *Skip {
 	switch {
 	case t.Skip != nil && policy.After > 0:
 		// The probe failed, with whatever signature: one rung up.
-		next.Since = t.Skip.Since
+		next.FirstAt, next.Since = t.Skip.FirstAt, t.Skip.Since
 		next.Rung = t.Skip.Rung + 1
 		if t.Skip.Reason == SkipAnyFailures && !identical {
 			next.Reason, policy = SkipAnyFailures, f.any
@@ -177,7 +179,7 @@ func (t tally) nextSkip(f failure) *Skip {
 	case identical:
 	case anyMix:
 		next.Reason, policy = SkipAnyFailures, f.any
-		next.Failures = t.AnyCount
+		next.Failures, next.FirstAt = t.AnyCount, t.AnySince
 		next.EventIDs = t.chainIDs(RoleCounted)
 	default:
 		return nil

@@ -348,9 +348,9 @@ func skipReason(s *Skip) string {
 	case SkipAuth, SkipIdenticalFailures:
 	}
 	if s.Failures == 1 {
-		return s.Cause.Text + ": failed at " + stamp(s.Since)
+		return s.Cause.Text + ": failed at " + stamp(s.FirstAt)
 	}
-	return s.Cause.Text + ": " + plural(s.Failures, "identical failure") + " since " + stamp(s.Since)
+	return s.Cause.Text + ": " + plural(s.Failures, "identical failure") + " since " + stamp(s.FirstAt)
 }
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
