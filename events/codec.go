@@ -9,7 +9,6 @@ import (
 	"reflect"
 	"slices"
 	"sync"
-	"unicode/utf8"
 )
 
 // codecs has one entry per known type of event.
@@ -188,19 +187,6 @@ func Externalize(t Type, raw json.RawMessage) (stored []byte, contents []Content
 	return append(out, src[start:]...), contents, nil
 }
 
-// isCompact reports whether JSON has no white space between its tokens.
-func isCompact(src []byte) bool {
-	for i := 0; i < len(src); i++ {
-		switch src[i] {
-		case ' ', '\t', '\n', '\r':
-			return false
-		case '"':
-			i = stringEnd(src, i) - 1
-		}
-	}
-	return true
-}
-
 // longText returns the text of a JSON string that is moved out. One that is not
 // spelled as EncodeData spells it stays, for it would come back otherwise.
 func longText(quoted []byte) (text []byte, moves bool) {
@@ -323,90 +309,10 @@ func cutRef(b []byte) (hash string, isText, ok bool) {
 	return string(b[len(textRef) : len(textRef)+hashLen]), isText, true
 }
 
-// appendQuoted writes text as a JSON string, spelled as EncodeData spells it.
-func appendQuoted(out, text []byte) []byte {
-	out = append(out, '"')
-	start := 0 // of what is yet to be written
-	escape := func(at, width int, as string) int {
-		out = append(append(out, text[start:at]...), as...)
-		start = at + width
-		return start
-	}
-	for i := 0; i < len(text); {
-		switch c := text[i]; {
-		case c == '"':
-			i = escape(i, 1, `\"`)
-		case c == '\\':
-			i = escape(i, 1, `\\`)
-		case c == '\b':
-			i = escape(i, 1, `\b`)
-		case c == '\f':
-			i = escape(i, 1, `\f`)
-		case c == '\n':
-			i = escape(i, 1, `\n`)
-		case c == '\r':
-			i = escape(i, 1, `\r`)
-		case c == '\t':
-			i = escape(i, 1, `\t`)
-		case c < ' ':
-			i = escape(i, 1, fmt.Sprintf(`\u%04x`, c))
-		case c < utf8.RuneSelf:
-			i++
-		default:
-			r, width := utf8.DecodeRune(text[i:])
-			switch {
-			case r == utf8.RuneError && width == 1:
-				i = escape(i, 1, `\ufffd`)
-			case r == '\u2028' || r == '\u2029': // line ends in JavaScript
-				i = escape(i, width, fmt.Sprintf(`\u%04x`, r))
-			default:
-				i += width
-			}
-		}
-	}
-	return append(append(out, text[start:]...), '"')
-}
-
-// stringEnd returns the index after the JSON string that starts at b[i].
-func stringEnd(b []byte, i int) int {
-	for j := i + 1; j < len(b); j++ {
-		switch b[j] {
-		case '\\':
-			j++
-		case '"':
-			return j + 1
-		}
-	}
-	return len(b)
-}
-
 // isReserved reports whether a member's name is "$text" or "$json", with any number
 // of dollars before it.
 func isReserved(quoted []byte) bool {
 	name := quoted[1 : len(quoted)-1]
 	bare := bytes.TrimLeft(name, "$")
 	return len(bare) < len(name) && (string(bare) == "text" || string(bare) == "json")
-}
-
-// valueEnd returns the index after the JSON value that starts at b[i].
-func valueEnd(b []byte, i int) int {
-	depth := 0
-	for ; i < len(b); i++ {
-		switch b[i] {
-		case '"':
-			i = stringEnd(b, i) - 1
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth == 0 {
-				return i
-			}
-			depth--
-		case ',':
-			if depth == 0 {
-				return i
-			}
-		}
-	}
-	return i
 }

@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // A replay decodes every payload of a log, and encoding/json would be most of its
@@ -285,67 +284,4 @@ func decodeTime(d *decoder, b []byte, v reflect.Value) ([]byte, bool) {
 		return nil, false
 	}
 	return rest, v.Addr().Interface().(*time.Time).UnmarshalJSON(value) == nil
-}
-
-// readString reads the JSON string at the beginning of b.
-func readString(b []byte) (text string, rest []byte, ok bool) {
-	if len(b) == 0 || b[0] != '"' {
-		return "", nil, false
-	}
-	end := stringEnd(b, 0)
-	if end < 2 || b[end-1] != '"' {
-		return "", nil, false
-	}
-	inner := b[1 : end-1]
-	if isPlain(inner) {
-		return string(inner), b[end:], true
-	}
-	text, ok = unescape(inner)
-	return text, b[end:], ok
-}
-
-// isPlain reports whether the inside of a JSON string stands for itself: it has no
-// escape, no control code, and is UTF-8.
-func isPlain(inner []byte) bool {
-	ascii := true
-	for _, c := range inner {
-		if c == '\\' || c < ' ' {
-			return false
-		}
-		ascii = ascii && c < utf8.RuneSelf
-	}
-	return ascii || utf8.Valid(inner)
-}
-
-// escapes gives what the letter after a backslash stands for, but for "u".
-var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
-
-// unescape reads the inside of a JSON string. It gives up at an escaped code point.
-func unescape(inner []byte) (string, bool) {
-	if !utf8.Valid(inner) {
-		return "", false
-	}
-	var text strings.Builder
-	text.Grow(len(inner))
-	for {
-		i := bytes.IndexByte(inner, '\\')
-		plain := inner
-		if i >= 0 {
-			plain = inner[:i]
-		}
-		for _, c := range plain {
-			if c < ' ' {
-				return "", false
-			}
-		}
-		text.Write(plain)
-		if i < 0 {
-			return text.String(), true
-		}
-		if i+1 == len(inner) || escapes[inner[i+1]] == 0 {
-			return "", false
-		}
-		text.WriteByte(escapes[inner[i+1]])
-		inner = inner[i+2:]
-	}
 }

@@ -19,11 +19,13 @@ import (
 var (
 	ctx  = context.Background()
 	noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+	options = sqlite.Options{Now: time.Now}
 )
 
 func open(t testing.TB, dir string) *sqlite.Log {
 	t.Helper()
-	return openWith(t, dir, sqlite.Options{Now: time.Now})
+	return openWith(t, dir, options)
 }
 
 func openWith(t testing.TB, dir string, opts sqlite.Options) *sqlite.Log {

@@ -21,7 +21,7 @@ func acquire(dir string) (*os.File, error) {
 	path := filepath.Join(dir, lockFile)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("lock %s: %w", dir, err)
+		return nil, unwritable(err)
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		holder := "another process"
@@ -32,7 +32,7 @@ func acquire(dir string) (*os.File, error) {
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, fmt.Errorf("%w: %s is held for writing by %s", events.ErrInUse, dir, holder)
 		}
-		return nil, fmt.Errorf("lock %s: %w", path, err)
+		return nil, unwritable(err)
 	}
 	// The pid is for the sentence above; without it that names nobody.
 	if err := f.Truncate(0); err == nil {

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"crypto/hmac"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -179,34 +178,6 @@ func (h *holding) close() error {
 		errs = append(errs, h.lock.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// checkHead loads the end of the chain and compares it with the signed head. A key
-// that was made just now signs what it finds.
-func checkHead(ctx context.Context, s *store, keyCreated bool) error {
-	if err := s.begin(); err != nil {
-		return err
-	}
-	var signed place
-	var hash, mac []byte
-	err := s.conn.QueryRowContext(ctx, "SELECT sequence, hash, mac FROM head").Scan(&signed.sequence, &hash, &mac)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		s.rollback()
-		return err
-	}
-	copy(signed.hash[:], hash)
-	switch {
-	case signed != s.head:
-		err = fmt.Errorf("%w: the head names event %d, the last event is %d", events.ErrCorrupt, signed.sequence, s.head.sequence)
-	case s.head.sequence > 0 && !keyCreated && !hmac.Equal(mac, signed.sign(s.key)):
-		err = fmt.Errorf("%w: the head is not signed by %s", events.ErrCorrupt, keyFile)
-	default:
-		err = s.commit()
-	}
-	if err != nil {
-		s.rollback()
-	}
-	return err
 }
 
 // OpenReader opens the log in dir for reading, whether or not a process has it open

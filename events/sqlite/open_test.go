@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -64,7 +63,7 @@ func TestALogIsReadAgainAfterItWasClosed(t *testing.T) {
 func TestASecondWriterIsRefusedInOneSentence(t *testing.T) {
 	dir := t.TempDir()
 	l := open(t, dir)
-	_, err := sqlite.Open(ctx, dir, sqlite.Options{Now: time.Now})
+	_, err := sqlite.Open(ctx, dir, options)
 	if !errors.Is(err, events.ErrInUse) {
 		t.Fatalf("got %v, want ErrInUse", err)
 	}
@@ -108,7 +107,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := filled(t, 20)
 			c.damage(t, dir)
-			_, err := sqlite.Open(ctx, dir, sqlite.Options{Now: time.Now})
+			_, err := sqlite.Open(ctx, dir, options)
 			if !errors.Is(err, c.want) {
 				t.Fatalf("got %v, want %v", err, c.want)
 			}
@@ -122,7 +121,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		if err := os.WriteFile(file, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := sqlite.Open(ctx, filepath.Join(file, "data"), sqlite.Options{Now: time.Now}); !errors.Is(err, events.ErrUnavailable) {
+		if _, err := sqlite.Open(ctx, filepath.Join(file, "data"), options); !errors.Is(err, events.ErrUnavailable) {
 			t.Errorf("got %v, want ErrUnavailable", err)
 		}
 	})

@@ -62,7 +62,7 @@ func fatal(err error) {
 // appendUntilKilled appends with several callers and says each event's id and place
 // once it was told that the event is stored.
 func appendUntilKilled(dir string) {
-	l, err := sqlite.Open(ctx, dir, sqlite.Options{Now: time.Now})
+	l, err := sqlite.Open(ctx, dir, options)
 	fatal(err)
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -154,7 +154,7 @@ func TestAReaderAndAWriterInTwoProcesses(t *testing.T) {
 		for lines.Scan() {
 		}
 	}()
-	if _, err := sqlite.Open(ctx, dir, sqlite.Options{Now: time.Now}); !errors.Is(err, events.ErrInUse) ||
+	if _, err := sqlite.Open(ctx, dir, options); !errors.Is(err, events.ErrInUse) ||
 		!strings.Contains(err.Error(), fmt.Sprintf("process %d", cmd.Process.Pid)) {
 		t.Errorf("a second writer: got %v, want ErrInUse and process %d", err, cmd.Process.Pid)
 	}

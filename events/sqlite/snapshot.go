@@ -32,7 +32,8 @@ func (s *snapshot) sign(key []byte) []byte {
 
 // SaveSnapshot keeps the state of folds at a sequence, in the place of an earlier
 // one of the same version. The version names the shape of body and all that body
-// depends on besides the events, such as the rules.
+// depends on besides the events, such as the rules. Body must not change until it
+// returns and, if ctx ended first, not after.
 func (l *Log) SaveSnapshot(ctx context.Context, version string, sequence events.Sequence, body []byte) error {
 	if l.writer == nil {
 		return ErrReadOnly

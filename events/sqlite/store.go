@@ -2,39 +2,14 @@ package sqlite
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
 	"database/sql"
 	"database/sql/driver"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 
 	"mcpledger/events"
 )
-
-// place is the end of the chain: the last event's sequence and hash.
-type place struct {
-	sequence int64
-	hash     digest
-}
-
-// headOf gives the place in the form others note; the zero Head for an empty log.
-func (p place) headOf() events.Head {
-	if p.sequence == 0 {
-		return events.Head{}
-	}
-	return events.Head{Sequence: events.Sequence(p.sequence), Hash: hex.EncodeToString(p.hash[:])}
-}
-
-// sign returns the signature of a place under the key of a data folder.
-func (p place) sign(key []byte) []byte {
-	mac := hmac.New(sha256.New, DeriveKey(key, "log head"))
-	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(p.sequence)))
-	mac.Write(p.hash[:])
-	return mac.Sum(nil)
-}
 
 // store writes events through one connection, in transactions that the caller
 // begins and commits. It is used by one goroutine at a time.

@@ -28,6 +28,7 @@ func varied(t *testing.T, n int) string {
 		now = now.Add(1001 * time.Millisecond)
 		return now
 	}})
+	var batch []events.Event // ten share a time of recording
 	for i := range n {
 		e := failure(i)
 		switch i % 4 {
@@ -39,7 +40,10 @@ func varied(t *testing.T, n int) string {
 		case 3:
 			e.Time, e.Subject, e.ConfigKey, e.DataVersion = time.Time{}, "", "", 0
 		}
-		add(t, l, e)
+		if batch = append(batch, e); len(batch) == 10 || i == n-1 {
+			add(t, l, batch...)
+			batch = nil
+		}
 	}
 	closeLog(t, l)
 	return dir
