@@ -167,12 +167,13 @@ func (c *connection) finish(e events.Event) openAttempt {
 func (c *connection) inRun(id string) bool { return id != "" && id == c.RunID }
 
 // fineBefore reports whether no failure was counted between the last success and
-// this run.
-func (c *connection) fineBefore(runID string) bool {
+// this run, or only such as fell into the last minutes.
+func (c *connection) fineBefore(runID string, at time.Time) bool {
+	before := c.Tally
 	if c.inRun(runID) {
-		return c.Before.AnyCount == 0
+		before = c.Before
 	}
-	return c.Tally.AnyCount == 0
+	return before.AnyCount == 0 || (before.Skip == nil && at.Sub(before.AnySince) <= rowBegan)
 }
 
 func (c *connection) succeeded(e events.Event, d events.DiscoverySucceeded, start events.Sequence) {

@@ -16,6 +16,12 @@ const (
 	outageWindow  = 2 * time.Minute
 	outageServers = 3
 	excuseLimit   = 24 * time.Hour
+	// outageLasts is how long after the last failure laid to an outage another one
+	// belongs to it, unless a server that it took came back.
+	outageLasts = 10 * time.Minute
+	// rowBegan is how long ago a row of failures may have begun for its server to bear
+	// witness: long enough for all servers to have had a check since.
+	rowBegan = 20 * time.Minute
 )
 
 // contact is the outcome of the last run of a server that may bear witness.
@@ -28,9 +34,9 @@ type contact struct {
 	Link   Link              `json:"link"`
 }
 
-// witnessed notes a counted outcome of a server that was fine before, and takes
-// failures off the count when they add up to an outage. It is called after c took
-// the outcome.
+// witnessed notes a counted outcome of a server that was fine before its present row
+// of failures, and takes those failures off the count when they add up to an outage,
+// or fall into one that lasts. It is called after c took the outcome.
 func (s *State) witnessed(e events.Event, c *connection, fine, failed bool) {
 	if e.Source != s.b.Own || !fine {
 		return
@@ -48,29 +54,41 @@ func (s *State) witnessed(e events.Event, c *connection, fine, failed bool) {
 			down++
 		}
 	}
-	if down < outageServers || 2*down < len(s.b.Contacts) {
-		return
+	together := down >= outageServers && 2*down >= len(s.b.Contacts)
+	if failed && (together || at.Sub(s.b.Outage) <= outageLasts) {
+		s.b.Outage = at
+		s.excuse()
 	}
+}
+
+// excuse takes the failures of the servers that an outage took off their count.
+func (s *State) excuse() {
 	for _, k := range s.b.Contacts {
 		srv := s.b.Sources[s.b.Own][k.Server]
 		other := srv.Connections[k.Key]
 		if k.Failed && other != nil && other.RunID == k.RunID {
-			other.Tally = other.Before.excuse(k.Link, other.Tally)
+			other.Tally = other.Tally.excuse(k.Link)
 		}
 	}
 }
 
-// excuse returns the tally of before a run whose failure an outage explains; counted
-// is the tally that counts it, kept once the server was excused for too long.
-func (t tally) excuse(l Link, counted tally) tally {
-	if t.ExcusedSince.IsZero() {
-		t.ExcusedSince = l.Time
+// excuse returns the tally without the failures counted in a row up to the one that
+// an outage explains. They stay counted once the server was excused for too long.
+func (t tally) excuse(l Link) tally {
+	since := t.ExcusedSince
+	if since.IsZero() {
+		since = t.AnySince
 	}
-	if l.Time.Sub(t.ExcusedSince) > excuseLimit {
-		return counted
+	if l.Time.Sub(since) > excuseLimit {
+		return t
 	}
-	t.FailedRuns = counted.FailedRuns
-	return t.note(l, RoleNotCounted, "not counted: several servers failed together, so the fault was not this one's")
+	chain := slices.Clone(t.Chain)
+	for i := range chain {
+		if chain[i].Role == RoleCounted && !chain[i].Time.Before(t.AnySince) {
+			chain[i].Role, chain[i].Note = RoleNotCounted, "not counted: several servers failed together, so the fault was not this one's"
+		}
+	}
+	return tally{FailedRuns: t.FailedRuns, Pardons: t.Pardons, ExcusedSince: since, Chain: chain}
 }
 
 // byOutage reports whether an outage explains a failure of this class.

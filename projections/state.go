@@ -14,7 +14,7 @@ import (
 
 // FoldVersion names the shape and meaning of a State's snapshot. A snapshot of
 // another version is not used.
-const FoldVersion = "2"
+const FoldVersion = "1"
 
 // maxConnections bounds how many config keys of one server are remembered; the
 // least recently touched fall away, the present one never.
@@ -42,6 +42,9 @@ type body struct {
 	Active    ActiveRules     `json:"active,omitzero"`
 	// Contacts are the latest outcomes by which an outage is told.
 	Contacts []contact `json:"contacts,omitempty"`
+	// Outage is when a failure was last laid to an outage; zero once a server that it
+	// took is back.
+	Outage time.Time `json:"outage,omitzero"`
 	// Sources has the servers each source sees, by source and name.
 	Sources map[string]map[events.ServerName]*server `json:"sources"`
 }
@@ -194,14 +197,17 @@ func (s *State) applyDiscovery(e events.Event) {
 		}
 		c.started(e, d)
 	case events.DiscoverySucceeded:
-		fine := c.fineBefore(e.RunID)
+		fine := c.fineBefore(e.RunID, e.HappenedAt())
+		if e.Source == s.b.Own && !c.Tally.ExcusedSince.IsZero() {
+			s.b.Outage = time.Time{}
+		}
 		c.succeeded(e, d, s.b.Start)
 		srv.listed(e, d, s.b.Start)
 		s.witnessed(e, c, fine, false)
 	case events.DiscoveryFailed:
 		srv.Stats.Failures++
 		v := s.rules.Classify(d.Evidence)
-		fine := c.fineBefore(e.RunID)
+		fine := c.fineBefore(e.RunID, e.HappenedAt())
 		c.failed(e, d, v, policiesFor(v.Policy, s.rules.AnyFailures(), srv.skipSettings()), s.b.Start)
 		if c.Tally.AnyCount > c.Before.AnyCount {
 			s.witnessed(e, c, fine, byOutage(v.Class))

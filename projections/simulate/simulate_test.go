@@ -20,9 +20,19 @@ var update = flag.Bool("update", false, "write what the documentation shows")
 // seed makes the fleets of these tests.
 const seed = 1
 
+// long marks a test that the race detector would make last for minutes and has
+// nothing to look at in: a simulation is one goroutine.
+func long(t *testing.T) {
+	t.Helper()
+	if underRace {
+		t.Skip("one goroutine for minutes")
+	}
+	t.Parallel()
+}
+
 // A year under the default rules, with all that can happen to 200 servers.
 func TestYear(t *testing.T) {
-	t.Parallel()
+	long(t)
 	fleet := simulate.Year(seed)
 	days := int(fleet.Span.Hours() / 24)
 	r := fleet.Run(rules.Default(), nil)
@@ -138,6 +148,26 @@ func TestAPolicyChangesNumbersOnly(t *testing.T) {
 	}
 }
 
+func TestPoliciesAreComparedInTheirOrder(t *testing.T) {
+	t.Parallel()
+	policies := simulate.Candidates()[:4]
+	results, err := simulate.Compare(simulate.NeverAnswered(seed), rules.Default(), policies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range policies {
+		set, err := p.Apply(rules.Default())
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := simulate.NeverAnswered(seed).Run(set, nil)
+		want.Policy = p.What
+		if diff := cmp.Diff(want, results[i]); diff != "" {
+			t.Errorf("%s (-alone +compared):\n%s", p.Name, diff)
+		}
+	}
+}
+
 const (
 	page  = "../../docs/explanation/policy.md"
 	begin = "<!-- begin of what go test ./projections/simulate -update writes -->\n"
@@ -146,7 +176,7 @@ const (
 
 // The page on the default policy shows what the simulation gives.
 func TestPolicyPage(t *testing.T) {
-	t.Parallel()
+	long(t)
 	results, err := simulate.Compare(simulate.Mixed(seed), rules.Default(), simulate.Candidates())
 	if err != nil {
 		t.Fatal(err)
