@@ -48,7 +48,7 @@ func (a *announcer) say(ctx context.Context, v projections.Server) {
 	attrs := []slog.Attr{
 		slog.String("server", string(v.Name)), slog.String("state", string(v.State)), slog.String("reason", v.Reason),
 	}
-	a.logger.LogAttrs(ctx, levelOf(v, known), "server "+string(v.State), attrs...)
+	a.logger.LogAttrs(ctx, levelOf(v, known), "server state changed", attrs...)
 }
 
 // levelOf warns of a new failure. What is set aside on purpose, or was known to the

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"mcpledger/discovery/config"
@@ -26,7 +27,7 @@ func (s *Service) attempt(ctx context.Context, r *run, srv *config.Server, n int
 	}
 	if _, err := s.append(ctx, a, started); err != nil {
 		if ctx.Err() == nil {
-			s.logger.WarnContext(ctx, "attempt not made, its start cannot be recorded", "server", string(srv.Name), "err", err)
+			s.logger.WarnContext(ctx, "attempt not made, its start cannot be recorded", slog.String("server", string(srv.Name)), slog.Any("err", err))
 		}
 		return projections.OutcomeCancelled, events.Evidence{}
 	}
@@ -130,7 +131,7 @@ func (s *Service) settle(a about, data []events.Data) {
 		if err == nil {
 			return
 		}
-		s.logger.WarnContext(s.ctx, "outcome not recorded yet", "server", string(a.server), "err", err)
+		s.logger.WarnContext(s.ctx, "outcome not recorded yet", slog.String("server", string(a.server)), slog.Any("err", err))
 		if !errors.Is(err, events.ErrUnavailable) || pause(s.ctx, time.Second) != nil {
 			return
 		}
@@ -158,7 +159,7 @@ func (s *Service) catalogueChange(ctx context.Context, srv *config.Server, now u
 			old, err = upstream.ParseCatalogue(body)
 		}
 		if err != nil {
-			s.logger.ErrorContext(ctx, "known catalogue cannot be read", "server", string(srv.Name), "err", err)
+			s.logger.ErrorContext(ctx, "known catalogue cannot be read", slog.String("server", string(srv.Name)), slog.Any("err", err))
 			return events.CatalogueChanged{}, false
 		}
 	}

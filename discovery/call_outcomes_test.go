@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -138,12 +137,9 @@ type callCase struct {
 func newCallCase(w *world, name string, row callRow) *callCase {
 	c := &callCase{row: row, name: events.ServerName(name)}
 	switch {
+	case row.address != nil:
+		w.entries[name] = map[string]any{"url": row.address(w.t)}
 	case row.entry != nil:
-		if row.entry["url"] == "https:" {
-			plain := httptest.NewServer(nil)
-			w.t.Cleanup(plain.Close)
-			row.entry = map[string]any{"url": strings.Replace(plain.URL, "http:", "https:", 1)}
-		}
 		w.entries[name] = row.entry
 	case row.program != nil:
 		fake := *row.program

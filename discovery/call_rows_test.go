@@ -1,8 +1,12 @@
 package discovery_test
 
 import (
+	"io"
+	"log"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"testing"
 	"time"
 
 	"mcpledger/discovery"
@@ -21,9 +25,11 @@ type callRow struct {
 	fresh  bool
 	// program is a server that is a process; its tool is called.
 	program *mcptest.Fake
-	// entry is a config entry of its own, and state what its server must be first.
-	entry map[string]any
-	state projections.ServerState
+	// entry is a config entry of its own, address that of a server which gives none, and
+	// state what the server must be first.
+	entry   map[string]any
+	address func(t testing.TB) string
+	state   projections.ServerState
 	// before runs when the server stands as it should.
 	before func(r *running, server string)
 	tool   string // victim unless it is named
@@ -102,7 +108,8 @@ var callRows = []struct {
 		}), want: broke(discovery.CodeNetworkError)},
 		{name: "connection refused", entry: map[string]any{"url": "http://127.0.0.1:1/mcp"}, state: projections.StateFailed, want: unopened(discovery.CodeNetworkError)},
 		{name: "unknown host", entry: map[string]any{"url": "http://no-such-host.invalid/mcp"}, state: projections.StateFailed, want: unopened(discovery.CodeNetworkError)},
-		{name: "TLS spoken to a server without", entry: map[string]any{"url": "https:"}, state: projections.StateFailed, want: unopened(discovery.CodeNetworkError)},
+		{name: "TLS spoken to a server without", address: withoutTLS, state: projections.StateFailed, want: unopened(discovery.CodeNetworkError)},
+		{name: "a certificate nobody vouches for", address: selfSigned, state: projections.StateFailed, want: unopened(discovery.CodeNetworkError)},
 	}},
 	{"Deadlines", []callRow{
 		{name: "silence before the headers", script: hangs, timeout: brief, want: broke(discovery.CodeToolTimeout)},
@@ -209,6 +216,22 @@ var callRows = []struct {
 }
 
 func refused(code string) consequence { return consequence{code, "", "", 0, "refused: " + code} }
+
+// withoutTLS returns the address of a server that speaks no TLS, as if it did.
+func withoutTLS(t testing.TB) string {
+	plain := httptest.NewServer(nil)
+	t.Cleanup(plain.Close)
+	return strings.Replace(plain.URL, "http:", "https:", 1)
+}
+
+// selfSigned returns the address of a server with a certificate of its own making.
+func selfSigned(t testing.TB) string {
+	server := httptest.NewUnstartedServer(nil)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server.URL
+}
 
 func flush(w http.ResponseWriter, _ *http.Request, _ rpcRequest) {
 	_ = http.NewResponseController(w).Flush()

@@ -78,6 +78,35 @@ func TestCallsOnASessionOutliveItsDiscarding(t *testing.T) {
 	}
 }
 
+func TestACallInFlightOutlivesTheLossOfItsSession(t *testing.T) {
+	w := newWorld(t)
+	asked, release := make(chan struct{}, 8), make(chan struct{})
+	first := true
+	remote := newBadServer(t, mcptest.HTTP{}, "tools/call", func(w http.ResponseWriter, r *http.Request, req rpcRequest) {
+		if first {
+			first = false
+			holds(asked, release, good)(w, r, req)
+			return
+		}
+		status(404, "no such session")(w, r, req)
+	})
+	remote.armed.Store(true)
+	w.entries["remote"] = map[string]any{"url": remote.url}
+	r := w.start()
+	r.awaitState("remote", projections.StateReady)
+	long := r.background(discovery.Call{Server: "remote", Tool: victim})
+	<-asked
+	if out := r.call("remote", victim, `{}`); out.Failure == nil || out.Failure.Code != discovery.CodeSessionExpired {
+		t.Fatal(told(out))
+	}
+	r.awaitDiscarded("remote", discovery.CodeSessionExpired)
+	r.wantCall("remote", "echo")
+	close(release)
+	if out := <-long; out.Failure != nil {
+		t.Errorf("in flight when the session was lost: %s", told(out))
+	}
+}
+
 func TestALateFailureOfAnOldSessionChangesNothing(t *testing.T) {
 	w := newWorld(t)
 	asked, release := make(chan struct{}, 8), make(chan struct{})

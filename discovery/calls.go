@@ -222,7 +222,7 @@ func (s *Service) callTool(ctx context.Context, l *line, held *liveSession, p *p
 		generation = live.generation
 		result, err = live.CallTool(ctx, p.Tool, p.Arguments, upstream.CallOptions{
 			Meta: p.Meta, Progress: p.Progress, Silence: p.silence,
-			Total: max(cmp.Or(p.server.Timeouts.CallTotal, callTotal), p.silence),
+			Total: cmp.Or(p.server.Timeouts.CallTotal, max(callTotal, p.silence)),
 			Tool:  s.definition(ctx, l, live, p), OnStatus: onStatus,
 		})
 		return err
@@ -273,28 +273,6 @@ func (s *Service) abandon(p *pendingCall, before ...events.Event) {
 			return
 		}
 	}
-}
-
-// refuse records a call that is not sent.
-func (s *Service) refuse(p *pendingCall, f *CallFailure) (CallOutcome, error) {
-	refused := events.ToolCallRefused{
-		Tool: p.toolName(), Reason: f.Code, Detail: p.server.Redactor.Text(f.Detail, events.MaxErrorBytes), Caller: p.Caller,
-		Since: f.Since, ClearsOn: f.ClearsOn,
-	}
-	if f.Evidence.Phase != "" {
-		refused.Evidence = &f.Evidence
-	}
-	e := s.event(p.about, refused)
-	if err := s.appendCall(e); err != nil {
-		if errors.Is(err, context.DeadlineExceeded) {
-			err = fmt.Errorf("refusal of call %s: %w", p.about.callID, events.ErrUnavailable)
-		}
-		return CallOutcome{}, err
-	}
-	return CallOutcome{
-		CallID: p.about.callID, EventID: e.ID, Outcome: projections.OutcomeRefused,
-		Duration: s.now().Sub(p.began), Failure: f,
-	}, nil
 }
 
 // serverView returns a server's entry and how it stands.

@@ -22,7 +22,12 @@ func TestACallIsWrittenDownBeforeAndAfter(t *testing.T) {
 	if len(got) != 2 || got[0].CallID != out.CallID || got[1].ID != out.EventID {
 		t.Errorf("recorded %+v", got)
 	}
-	if v := r.server("healthy"); v.Stats.Calls != 1 || v.Stats.CallFailures != 0 {
+	r.call("healthy", "echo", `{}`)
+	starts := r.recorded("healthy", events.TypeToolCallStarted)
+	if first, second := starts[0].Data.(events.ToolCallStarted), starts[1].Data.(events.ToolCallStarted); first.Generation != 0 || second.Generation != 1 {
+		t.Errorf("started on sessions %d and %d, want none yet and 1", first.Generation, second.Generation)
+	}
+	if v := r.server("healthy"); v.Stats.Calls != 2 || v.Stats.CallFailures != 0 {
 		t.Errorf("stats %+v", v.Stats)
 	}
 }

@@ -127,6 +127,7 @@ func (s *Service) Retry(ctx context.Context, server events.ServerName) (*CallFai
 	if refused := unretried(srv, view); refused != nil {
 		return refused, nil
 	}
+	s.awaitFlight(ctx, srv.Name) // what is under way is not the attempt that is wished for
 	if !s.probeOnUse(ctx, srv) {
 		return &CallFailure{
 			Code: CodeBusy, Detail: "an attempt was made less than a minute ago", RetryAfter: onUseInterval,

@@ -91,7 +91,9 @@ func (s *Service) braked(p *pendingCall) *CallFailure {
 	var b projections.Braked
 	var held bool
 	now := s.now()
-	err := s.engine.View(func(st *projections.State) { b, held = st.Braked(p.Server, p.Caller, p.Tool, p.argumentsHash, now) })
+	err := s.engine.View(func(st *projections.State) {
+		b, held = st.Braked(p.Server, p.Caller, p.toolName(), p.argumentsHash, now)
+	})
 	if err != nil || !held {
 		return nil
 	}
@@ -121,6 +123,28 @@ func busy(srv *config.Server, err error) *CallFailure {
 	return &CallFailure{
 		Code: CodeBusy, Detail: fmt.Sprintf("%s has as many calls under way as it may have", srv.Name), RetryAfter: time.Second,
 	}
+}
+
+// refuse records a call that is not sent.
+func (s *Service) refuse(p *pendingCall, f *CallFailure) (CallOutcome, error) {
+	refused := events.ToolCallRefused{
+		Tool: p.toolName(), Reason: f.Code, Detail: p.server.Redactor.Text(f.Detail, events.MaxErrorBytes), Caller: p.Caller,
+		Since: f.Since, ClearsOn: f.ClearsOn,
+	}
+	if f.Evidence.Phase != "" {
+		refused.Evidence = &f.Evidence
+	}
+	e := s.event(p.about, refused)
+	if err := s.appendCall(e); err != nil {
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = fmt.Errorf("refusal of call %s: %w", p.about.callID, events.ErrUnavailable)
+		}
+		return CallOutcome{}, err
+	}
+	return CallOutcome{
+		CallID: p.about.callID, EventID: e.ID, Outcome: projections.OutcomeRefused,
+		Duration: s.now().Sub(p.began), Failure: f,
+	}, nil
 }
 
 // refreshInterval is how often at most a server's tools are listed anew because it

@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"context"
+	"log/slog"
 
 	"mcpledger/discovery/config"
 	"mcpledger/events"
@@ -41,7 +42,8 @@ func (s *Service) Reload(ctx context.Context, actor string) (changes map[events.
 		removed = append(removed, r.Name)
 	}
 	for _, p := range loaded.Warnings {
-		s.logger.WarnContext(ctx, "config warning", "file", p.File, "line", p.Line, "server", string(p.Server), "detail", p.Detail)
+		s.logger.WarnContext(ctx, "config warning", slog.String("file", p.File), slog.Int("line", p.Line),
+			slog.String("server", string(p.Server)), slog.String("detail", p.Detail))
 	}
 	s.announceAll(ctx)
 	s.wake()

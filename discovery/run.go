@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"context"
+	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -123,7 +124,7 @@ func (s *Service) carryOut(r *run, planned []claimed) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), recordTimeout)
 	defer cancel()
 	if _, err := s.append(ctx, about{runID: r.id, actor: r.request.actor}, total); err != nil {
-		s.logger.WarnContext(ctx, "end of run not recorded", "err", err)
+		s.logger.WarnContext(ctx, "end of run not recorded", slog.Any("err", err))
 	}
 }
 

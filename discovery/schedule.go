@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -43,7 +44,7 @@ func (s *Service) schedule(ctx context.Context) {
 		}
 		timer.Reset(min(max(next.Sub(now), 10*time.Millisecond), longestWait))
 		if err := s.engine.SaveSnapshot(ctx, false); err != nil {
-			s.logger.WarnContext(ctx, "snapshot not saved", "err", err)
+			s.logger.WarnContext(ctx, "snapshot not saved", slog.Any("err", err))
 		}
 	}
 }
@@ -85,13 +86,13 @@ func (s *Service) startDue(ctx context.Context, now time.Time, first bool) (next
 	}
 	if len(notes) > 0 {
 		if _, err := s.log.Append(ctx, notes); err != nil {
-			s.logger.WarnContext(ctx, "skip not recorded", "err", err)
+			s.logger.WarnContext(ctx, "skip not recorded", slog.Any("err", err))
 			return now.Add(time.Second)
 		}
 	}
 	for _, trigger := range triggersInOrder(due) {
 		if _, err := s.begin(ctx, request{trigger: trigger, servers: due[trigger]}); err != nil {
-			s.logger.WarnContext(ctx, "run not started", "trigger", string(trigger), "err", err)
+			s.logger.WarnContext(ctx, "run not started", slog.String("trigger", string(trigger)), slog.Any("err", err))
 			return now.Add(time.Second)
 		}
 	}
@@ -142,7 +143,7 @@ func (s *Service) requalify(ctx context.Context) {
 			reason = "found now: " + is.Path
 		}
 		if _, err := s.append(ctx, about{server: srv.Name, key: srv.Key}, events.SkipRequalified{Reason: reason, Before: was, After: is}); err != nil {
-			s.logger.WarnContext(ctx, "requalification not recorded", "server", string(srv.Name), "err", err)
+			s.logger.WarnContext(ctx, "requalification not recorded", slog.String("server", string(srv.Name)), slog.Any("err", err))
 		}
 	}
 }

@@ -39,10 +39,12 @@ func TestADeadServerIsSkippedAfterThreeStarts(t *testing.T) {
 		wantLaunches(t, launches, n, fmt.Sprintf("start %d", n))
 	}
 
+	began := w.now()
 	r := w.start()
 	v := r.awaitState("dead", projections.StateSkipped)
 	r.await("dead", "the decision recorded", func(projections.Server) bool {
-		return len(r.recorded("dead", events.TypeDiscoverySkipped)) == 1
+		// The start before may have come to record its own.
+		return slices.ContainsFunc(r.recorded("dead", events.TypeDiscoverySkipped), func(e events.Event) bool { return !e.Time.Before(began) })
 	})
 	wantLaunches(t, launches, 3, "a fourth start")
 	if len(v.Skip.EventIDs) != 3 || !strings.Contains(v.Reason, "fitz") || v.Cause.Rule == "" || v.Skip.Until.IsZero() {

@@ -204,9 +204,9 @@ func (srv *server) stats() Stats {
 }
 
 // ProblemEvidence is the evidence of a fault found in an entry before anything was
-// started.
+// started; the error begins with the problem's code.
 func ProblemEvidence(d events.ServerConfigured) events.Evidence {
-	return events.Evidence{Phase: events.PhaseConfig, Transport: d.Transport, Error: d.Problem.Detail}
+	return events.Evidence{Phase: events.PhaseConfig, Transport: d.Transport, Error: d.Problem.Code + ": " + d.Problem.Detail}
 }
 
 func stateOf(v Server, c *connection) ServerState {

@@ -204,5 +204,6 @@ func (b *eventBody) judge() (handOn bool, ending error) {
 	case b.x.isForeign(message.ID):
 		return false, nil
 	}
+	b.x.update(func() { b.x.reply = bytes.Clone(b.data[:min(len(b.data), keptBodyBytes)]) })
 	return true, io.EOF
 }

@@ -33,8 +33,9 @@ type exchange struct {
 	header      http.Header
 	body        []byte // the beginning
 	bodyBytes   int64
-	bodyErr     error // how the body ended, io.EOF included
-	garbage     bool  // an event came that is no JSON
+	bodyErr     error  // how the body ended, io.EOF included
+	garbage     bool   // an event came that is no JSON
+	reply       []byte // the beginning of the event that answers the request
 }
 
 type exchangeKey struct{}
@@ -183,7 +184,11 @@ func (x *exchange) rpcError() *RPCError {
 		JSONRPC string    `json:"jsonrpc"`
 		Error   *RPCError `json:"error"`
 	}
-	if json.Unmarshal(x.body, &reply) != nil || reply.JSONRPC == "" {
+	body := x.body
+	if x.reply != nil {
+		body = x.reply
+	}
+	if json.Unmarshal(body, &reply) != nil || reply.JSONRPC == "" {
 		return nil
 	}
 	return reply.Error

@@ -159,7 +159,9 @@ func (c *httpConn) request(ctx context.Context, phase events.Phase, req transpor
 	case err != nil:
 		f = c.fail(ctx, x, err)
 	default:
-		f = c.target.judge(req, reply)
+		if f = c.target.judge(req, reply); f != nil {
+			f.sentAs(x.rpcError())
+		}
 	}
 	if f != nil {
 		c.complete(f, x, phase)

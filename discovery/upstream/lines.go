@@ -27,6 +27,7 @@ type lineReader struct {
 	junk      *junk
 	lastID    *atomic.Int64 // the highest request id in use
 	oversized func()        // called once, before Read returns io.EOF
+	sent      sentErrors
 
 	line []byte // what is left of the line being handed on
 	buf  []byte // backs line
@@ -82,6 +83,7 @@ func (r *lineReader) next() {
 	case len(text) == 0:
 	case isMessage(text, r.lastID.Load()):
 		r.line = r.buf
+		r.sent.note(text)
 	default:
 		r.junk.add(r.buf)
 	}

@@ -63,6 +63,9 @@ func (c *stdioConn) request(ctx context.Context, phase events.Phase, req transpo
 		f = c.fail(ctx, phase, err)
 	} else {
 		f = c.target.judge(req, reply)
+		if sent := c.process.stdout.sent.take(encoded(req.ID)); f != nil {
+			f.sentAs(sent)
+		}
 	}
 	if f != nil {
 		f.Evidence.Dispatched = phase == events.PhaseCallTool

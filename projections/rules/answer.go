@@ -211,19 +211,19 @@ func appendHTMLWords(dst, body []byte) []byte {
 // lenTag returns the length of the tag or comment that html begins with, with the
 // content of an element that is not shown.
 func lenTag(html []byte) int {
-	close := ">"
+	stop := ">"
 	if bytes.HasPrefix(html, []byte("<!--")) {
-		close = "-->"
+		stop = "-->"
 	} else {
 		for _, tag := range unseenTags {
 			if len(html) > len(tag) && strings.EqualFold(string(html[1:1+len(tag)]), tag) {
-				close = "</" + tag + ">"
+				stop = "</" + tag + ">"
 			}
 		}
 	}
-	end := bytes.Index(html, []byte(close))
+	end := bytes.Index(html, []byte(stop))
 	if end < 0 {
 		return len(html)
 	}
-	return end + len(close)
+	return end + len(stop)
 }

@@ -73,9 +73,10 @@ func (l *line) score(inCall bool) int {
 func (r *reading) decide() block {
 	best, top := -1, 0
 	inCall := r.e.Phase == events.PhaseCallTool && !r.exited && r.e.Signal == "" && r.e.HTTPStatus == 0
+	hangs := false
 	for i := range r.lines {
 		score := r.lines[i].score(inCall)
-		if r.hangs(i) {
+		if hangs = r.hangs(i, hangs); hangs {
 			score-- // the line above announces it
 		}
 		if score >= top && score > 0 {
@@ -88,13 +89,14 @@ func (r *reading) decide() block {
 	return r.blockAt(best)
 }
 
-// hangs reports a plain line that is indented below one that says something.
-func (r *reading) hangs(i int) bool {
+// hangs reports a plain line that is indented below one that says something; above
+// says whether the line above it hangs too.
+func (r *reading) hangs(i int, above bool) bool {
 	if i == 0 || r.lines[i].kind != kindPlain || r.lines[i].stamped {
 		return false
 	}
-	l, above := &r.lines[i], &r.lines[i-1]
-	return above.from == l.from && above.says() && (above.indent < l.indent || above.indent == l.indent && r.hangs(i-1))
+	l, head := &r.lines[i], &r.lines[i-1]
+	return head.from == l.from && head.says() && (head.indent < l.indent || head.indent == l.indent && above)
 }
 
 // blockAt returns the block around a line that says something.
@@ -157,7 +159,8 @@ func (r *reading) follows(i, from int) bool {
 	case l.kind == kindBlank:
 		return i+1 < len(r.lines) && r.goesOn(i+1, from)
 	case l.kind == kindPlain:
-		return !l.stamped && (!head.stamped || l.indent > 0)
+		tells := l.cues&cueGeneric == 0 || l.cues&cueCause != 0
+		return tells && !l.stamped && (!head.stamped || l.indent > 0)
 	default: // another error, or noise
 		return l.indent > head.indent && l.says() && !l.stamped
 	}

@@ -37,7 +37,7 @@ func BuiltinNames() []string {
 // name it does not have lists those it has.
 func Builtin(name string) (*Set, error) {
 	if !slices.Contains(BuiltinNames(), name) {
-		return nil, fmt.Errorf("rule set %q: %w: %s", name, ErrNoSuchSet, strings.Join(BuiltinNames(), ", "))
+		return nil, fmt.Errorf("%q: %w; built in are %s", name, ErrNoSuchSet, strings.Join(BuiltinNames(), ", "))
 	}
 	text, err := setFiles.ReadFile("sets/" + name + ".yaml")
 	if err != nil {

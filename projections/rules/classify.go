@@ -7,7 +7,10 @@ import (
 	"mcpledger/events"
 )
 
-// Classify returns what the set makes of one failure.
+// Classify returns what the set makes of one failure. It never fails: what no rule
+// knows the last one takes. The verdict depends on the evidence and the set alone;
+// those of the latest failures are remembered. The policy's ladder is shared: callers
+// do not change it.
 func (s *Set) Classify(e events.Evidence) Verdict {
 	return s.cache.verdict(&e, func() Verdict { return s.judge(&e, s.filter) })
 }
@@ -18,7 +21,10 @@ var readings = sync.Pool{New: func() any { return new(reading) }}
 // judge classifies without the cache. Without a filter every rule is tried.
 func (s *Set) judge(e *events.Evidence, f *filter) Verdict {
 	r := readings.Get().(*reading)
-	defer readings.Put(r)
+	defer func() {
+		r.e = nil
+		readings.Put(r)
+	}()
 	r.read(e)
 	r.hits.find(f, r, len(s.rules))
 	won, at := s.winner(r)

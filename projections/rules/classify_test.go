@@ -1,6 +1,7 @@
 package rules_test
 
 import (
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -186,7 +187,7 @@ func TestSetsOfHistoryMayBeReplayedAndSomeNotActivated(t *testing.T) {
 			t.Errorf("%s: name %q, warnings %v, gates beyond the law %v, want any: %v", name, s.Name(), s.Check(), s.GatesBeyondLaw3(), beyond)
 		}
 	}
-	if _, err := rules.Builtin("nobody"); err == nil || !strings.Contains(err.Error(), "call-scoped") {
+	if _, err := rules.Builtin("nobody"); !errors.Is(err, rules.ErrNoSuchSet) || !strings.Contains(err.Error(), "call-scoped") {
 		t.Errorf("got error %v for an unknown name, want one that lists the names", err)
 	}
 	histories := []struct {

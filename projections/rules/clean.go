@@ -58,7 +58,7 @@ func (c *cleaner) line(raw string) {
 	case len(content) == 0 || isRuler(content):
 		content = nil
 		c.branch = 0
-	case content[0] == '|' || bytes.HasPrefix(content, []byte("+ ")):
+	case isMargin(content):
 		content = bytes.TrimPrefix(content[1:], []byte(" "))
 		indent = 0
 	case c.branch > 0 && indent > c.branch && joined && isWrapped(content):
@@ -104,6 +104,11 @@ func treeGlyph(content []byte) (glyph struct{ drawn, mark string }) {
 	return glyph
 }
 
+// isMargin reports the margin of an exception group.
+func isMargin(content []byte) bool {
+	return (content[0] == '|' || content[0] == '+') && (len(content) == 1 || content[1] == ' ')
+}
+
 // isRuler reports the rulers between the parts of an exception group.
 func isRuler(content []byte) bool {
 	return bytes.HasPrefix(content, []byte("+-")) && bytes.Contains(content, []byte("---"))
@@ -115,6 +120,13 @@ func isWrapped(content []byte) bool {
 	word, _, _ := bytes.Cut(content, []byte(" "))
 	return content[0] != '[' && content[0] != '-' && word[len(word)-1] != ':'
 }
+
+// The two characters beyond ASCII that a pattern takes for a letter of ASCII in the
+// other case.
+const (
+	kelvin = "\u212a" // K
+	longS  = "\u017f" // s
+)
 
 // appendPlain appends one line without escape sequences and control codes; a tab
 // becomes a space.
@@ -128,6 +140,12 @@ func appendPlain(dst []byte, line string) []byte {
 		case b == '\t':
 			dst = append(dst, ' ')
 		case b < ' ' || b == 0x7f:
+		case b == kelvin[0] && strings.HasPrefix(line[i:], kelvin):
+			dst = append(dst, 'K')
+			i += len(kelvin) - 1
+		case b == longS[0] && strings.HasPrefix(line[i:], longS):
+			dst = append(dst, 's')
+			i += len(longS) - 1
 		default:
 			dst = append(dst, b)
 		}

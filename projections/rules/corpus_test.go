@@ -1,7 +1,7 @@
 package rules_test
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"maps"
 	"os"
@@ -64,15 +64,14 @@ func readCorpus(t *testing.T) []corpusCase {
 	if path == "" {
 		t.Skip(corpusEnv + " names no file")
 	}
-	f, err := os.Open(path)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
 	var cases []corpusCase
-	for lines := bufio.NewScanner(f); lines.Scan(); {
+	for line := range bytes.Lines(text) {
 		var c corpusCase
-		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
+		if err := json.Unmarshal(line, &c); err != nil {
 			t.Fatal(err)
 		}
 		cases = append(cases, c)

@@ -14,7 +14,7 @@
 //
 // Three steps lead to a verdict. The texts of the evidence are cleaned and cut into
 // lines, and the lines that say what failed, the decisive block, are told from
-// banners, warnings and stack frames. The rules are tried in order; one automaton
-// over all their literals picks the few that can match at all. Last, the decisive
+// banners, warnings and stack frames. The rules are tried in order; one pass for the
+// literals of all patterns picks the few that can match at all. Last, the decisive
 // block is scrubbed of what varies from run to run and hashed into the signature.
 package rules

@@ -55,4 +55,4 @@ func (e ParseErrors) Unwrap() []error {
 }
 
 // ErrNoSuchSet reports a name that no built-in rule set has.
-var ErrNoSuchSet = errors.New("no such set; built in are")
+var ErrNoSuchSet = errors.New("no such rule set")

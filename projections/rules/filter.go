@@ -203,11 +203,19 @@ func (h *hits) match(p *pattern, r *reading, f textField, s span) found {
 		return found{}
 	}
 	var first found
+	tried := -1 // where the line begins that was tried last
 	for _, literal := range p.literals.ids {
 		for i := h.last[literal]; i > 0; i = h.list[i-1].before {
 			at := &h.list[i-1]
 			if int(at.start) < s.start || int(at.end) > s.end {
 				continue
+			}
+			if !p.atLiteral() {
+				from := p.window(r, s, int(at.start)).start
+				if from == tried {
+					continue
+				}
+				tried = from
 			}
 			if m := p.matchAround(at, r, s); m.pattern != nil && (first.pattern == nil || m.span.start < first.span.start) {
 				first = m
@@ -229,6 +237,17 @@ func (h *hits) anyIn(set *literalSet, s span) bool {
 	return false
 }
 
+// atLiteral reports whether every match begins with a literal.
+func (p *pattern) atLiteral() bool { return p.whole || p.anchored != nil }
+
+// window returns the part of s that holds every match with what stands at from.
+func (p *pattern) window(r *reading, s span, from int) span {
+	if p.oneLine {
+		return r.lineAround(s, from)
+	}
+	return s
+}
+
 // matchAround looks for the pattern in the text at s, where an occurrence of one of
 // its literals makes it possible.
 func (p *pattern) matchAround(at *hit, r *reading, s span) found {
@@ -236,19 +255,16 @@ func (p *pattern) matchAround(at *hit, r *reading, s span) found {
 	if p.whole {
 		return found{p, span{from, s.end}, true}
 	}
-	within := s
-	if p.oneLine {
-		within = r.lineAround(s, from)
-	}
+	within := p.window(r, s, from)
 	if p.anchored == nil {
 		if p.re().Match(p.of(r, within)) {
 			return found{pattern: p, span: within}
 		}
 		return found{}
 	}
-	within.start, s = from, within
-	if r.leadsHold(p.leads, s, from) && p.anchored().Match(p.of(r, within)) {
-		return found{p, within, true}
+	rest := span{from, within.end}
+	if r.leadsHold(p.leads, within, from) && p.anchored().Match(p.of(r, rest)) {
+		return found{p, rest, true}
 	}
 	return found{}
 }

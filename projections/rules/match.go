@@ -52,7 +52,7 @@ const (
 	lookAll      look = true  // every block of every text
 )
 
-// matches reports whether every condition holds. It leaves in r.found where those on
+// matches reports whether every condition holds. If so, r.found says where those on
 // texts do, in their order.
 func (m *matcher) matches(r *reading, at look) bool {
 	for i := range m.enums {

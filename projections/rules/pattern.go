@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
 )
 
 // maxPatternBytes bounds one pattern, in bytes.
@@ -69,7 +68,7 @@ func compilePattern(source string) ([]*pattern, error) {
 }
 
 func compileAlternative(source string) (*pattern, error) {
-	p := &pattern{source: source, lowered: !strings.Contains(source, "(?-i")}
+	p := &pattern{source: source, lowered: !cased.MatchString(source)}
 	flags := "(?im)"
 	if p.lowered {
 		source, flags = lowerSource(source), "(?m)"
@@ -96,6 +95,9 @@ func compileAlternative(source string) (*pattern, error) {
 	}
 	return p, nil
 }
+
+// cased finds what may tell capitals from small letters in a pattern.
+var cased = regexp.MustCompile(`\(\?[a-zA-Z]*-[a-zA-Z]*i|\\[xpP0-7]|\[:\^?upper`)
 
 // leadSources are the assertions that may lead to a pattern's literal.
 var leadSources = map[syntax.Op]string{syntax.OpWordBoundary: `\b`, syntax.OpBeginLine: "^"}
@@ -126,33 +128,29 @@ func alternatives(source string) []string {
 			from = i + 1
 		}
 	}
-	if strings.HasPrefix(source, "(?") && strings.Contains(source[:min(len(source), 8)], ")") {
-		return []string{source} // flags at the front hold for all alternatives
+	if flagGroup.MatchString(source) {
+		return []string{source} // flags hold for the alternatives behind them too
 	}
 	return append(out, source[from:])
 }
 
-// lowerSource writes the letters of a pattern in lower case, apart from those that
-// are no text: behind a backslash, and in the head of a group.
+// flagGroup is a group that sets flags for what follows, such as (?s).
+var flagGroup = regexp.MustCompile(`\(\?[a-zA-Z-]+\)`)
+
+// noText are the parts of a pattern whose letters are no text: what follows a
+// backslash, and the head of a group.
+var noText = regexp.MustCompile(`(?s:\\.)|\(\?P?<\w+>|\(\?[a-zA-Z-]*[:)]`)
+
+// lowerSource writes the letters of a pattern's text in lower case. The pattern holds
+// nothing that cased finds.
 func lowerSource(source string) string {
 	b := []byte(source)
-	for i := 0; i < len(b); i++ {
-		switch {
-		case b[i] == '\\':
-			i++
-			if i < len(b) && (b[i] == 'p' || b[i] == 'P' || b[i] == 'x') {
-				for i+1 < len(b) && b[i] != '}' && (b[i+1] == '{' || isWordByte(b[i+1]) || b[i+1] == '}') {
-					i++
-				}
-			}
-		case strings.HasPrefix(source[i:], "(?"):
-			for i+1 < len(b) && b[i] != ':' && b[i] != '>' && b[i] != ')' {
-				i++
-			}
-		default:
-			lowerBytes(b[i:i+1], b[i:i+1])
-		}
+	from := 0
+	for _, part := range noText.FindAllStringIndex(source, -1) {
+		lowerBytes(b[from:part[0]], b[from:part[0]])
+		from = part[1]
 	}
+	lowerBytes(b[from:], b[from:])
 	return string(b)
 }
 
@@ -188,279 +186,6 @@ func (m found) group(r *reading, name string) []byte {
 		return nil
 	}
 	return r.buf[m.span.start+caught[2*n] : m.span.start+caught[2*n+1]]
-}
-
-// crossesLines reports whether a match can hold more than one line, or depends on
-// where the text begins or ends.
-func crossesLines(re *syntax.Regexp) bool {
-	switch re.Op {
-	case syntax.OpAnyChar, syntax.OpBeginText, syntax.OpEndText:
-		return true
-	case syntax.OpLiteral:
-		if slices.Contains(re.Rune, '\n') {
-			return true
-		}
-	case syntax.OpCharClass:
-		if inClass(re.Rune, '\n') {
-			return true
-		}
-	}
-	return slices.ContainsFunc(re.Sub, crossesLines)
-}
-
-// inClass reports whether r is in a class, a list of pairs of bounds.
-func inClass(class []rune, r rune) bool {
-	for i := 0; i+1 < len(class); i += 2 {
-		if class[i] <= r && r <= class[i+1] {
-			return true
-		}
-	}
-	return false
-}
-
-func isASCII(runes []rune) bool {
-	for _, r := range runes {
-		if r >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
-}
-
-// Bounds on the literals taken from one pattern.
-const (
-	maxLiterals = 64 // beyond that many a pattern counts as having none
-	minLiteral  = 3  // shorter ones hit too often, in bytes
-	maxClass    = 4  // characters of a class that are spelt out
-)
-
-// requiredLiterals returns lower-case strings of which every match of the tree
-// contains at least one, or nil, and others of which it contains one besides. whole
-// says that the first are all that the tree matches.
-func requiredLiterals(re *syntax.Regexp) (literals, also []string, whole bool) {
-	n := literalsOf(re)
-	sets := n.required
-	if n.exact != nil {
-		sets = [][]string{n.exact}
-		whole = !asserts(re)
-	}
-	literals, also = bestTwo(sets)
-	for _, lit := range n.exact {
-		whole = whole && !strings.Contains(lit, "\n")
-	}
-	return literals, also, whole && literals != nil
-}
-
-// bestTwo returns the two best of several sets, each literal cut to its longest line;
-// nil for those that are too short to be of use.
-func bestTwo(sets [][]string) (first, second []string) {
-	for _, set := range sets {
-		lines := make([]string, len(set))
-		for i, lit := range set {
-			lines[i] = longestLine(lit)
-		}
-		switch {
-		case shortest(lines) < minLiteral:
-		case shortest(lines) > shortest(first):
-			first, second = lines, first
-		case shortest(lines) > shortest(second):
-			second = lines
-		}
-	}
-	return first, second
-}
-
-// asserts reports whether the tree has an assertion such as \b or $.
-func asserts(re *syntax.Regexp) bool {
-	switch re.Op {
-	case syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText,
-		syntax.OpWordBoundary, syntax.OpNoWordBoundary, syntax.OpCapture:
-		return true
-	}
-	return slices.ContainsFunc(re.Sub, asserts)
-}
-
-// leadingLiterals returns the assertions at the front of a tree, the literals of which
-// one begins every match behind them, and others that come further on; nil when there
-// are none.
-func leadingLiterals(re *syntax.Regexp) (leads []syntax.Op, literals, also []string) {
-	subs := []*syntax.Regexp{re}
-	if re.Op == syntax.OpConcat {
-		subs = re.Sub
-	}
-	for len(subs) > 1 && leadSources[subs[0].Op] != "" {
-		leads = append(leads, subs[0].Op)
-		subs = subs[1:]
-	}
-	run := []string{""}
-	for len(subs) > 0 {
-		joined := cross(run, literalsOf(subs[0]).exact)
-		if joined == nil || subs[0].Op != syntax.OpCapture && asserts(subs[0]) {
-			break
-		}
-		run = joined
-		subs = subs[1:]
-	}
-	for _, lit := range run {
-		if strings.Contains(lit, "\n") {
-			return nil, nil, nil
-		}
-	}
-	also, _ = bestTwo(literalsOfConcat(subs).sets())
-	return leads, run, also
-}
-
-// need is what is known of the texts that a part of a pattern matches.
-type need struct {
-	exact    []string   // all texts it can match, when they are few
-	required [][]string // sets of which every match contains one string each
-}
-
-// sets returns the sets of which every match contains one string each.
-func (n need) sets() [][]string {
-	if n.exact != nil {
-		return [][]string{n.exact}
-	}
-	return n.required
-}
-
-func literalsOf(re *syntax.Regexp) need {
-	switch re.Op {
-	case syntax.OpLiteral:
-		if re.Flags&syntax.FoldCase != 0 && !isASCII(re.Rune) {
-			return need{}
-		}
-		return need{exact: []string{lowerASCII(string(re.Rune))}}
-	case syntax.OpEmptyMatch, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText,
-		syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
-		return need{exact: []string{""}}
-	case syntax.OpCharClass:
-		return need{exact: spellOut(re.Rune)}
-	case syntax.OpCapture:
-		return literalsOf(re.Sub[0])
-	case syntax.OpPlus:
-		return need{required: literalsOf(re.Sub[0]).sets()}
-	case syntax.OpRepeat:
-		if re.Min == 0 {
-			return need{}
-		}
-		return need{required: literalsOf(re.Sub[0]).sets()}
-	case syntax.OpQuest:
-		if n := literalsOf(re.Sub[0]); n.exact != nil && len(n.exact) < maxLiterals {
-			return need{exact: append(n.exact, "")}
-		}
-		return need{}
-	case syntax.OpConcat:
-		return literalsOfConcat(re.Sub)
-	case syntax.OpAlternate:
-		return literalsOfAlternate(re.Sub)
-	default:
-		return need{}
-	}
-}
-
-// literalsOfConcat joins neighbours that match few texts into longer ones.
-func literalsOfConcat(subs []*syntax.Regexp) need {
-	run := []string{""}
-	var sets [][]string
-	whole := true
-	for _, sub := range subs {
-		n := literalsOf(sub)
-		if joined := cross(run, n.exact); joined != nil {
-			run = joined
-			continue
-		}
-		whole = false
-		sets = append(append(sets, run), n.required...)
-		run = []string{""}
-		if n.exact != nil {
-			run = n.exact
-		}
-	}
-	if whole {
-		return need{exact: run}
-	}
-	return need{required: append(sets, run)}
-}
-
-// literalsOfAlternate joins the sets of the alternatives, the best one of each.
-func literalsOfAlternate(subs []*syntax.Regexp) need {
-	var exact, required []string
-	allExact := true
-	for _, sub := range subs {
-		n := literalsOf(sub)
-		part := n.exact
-		if part == nil {
-			part, _ = bestTwo(n.required)
-			allExact = false
-		}
-		if part == nil || len(required)+len(part) > maxLiterals {
-			return need{}
-		}
-		exact = append(exact, n.exact...)
-		required = append(required, part...)
-	}
-	if allExact {
-		return need{exact: exact}
-	}
-	return need{required: [][]string{required}}
-}
-
-// cross returns every a followed by every b; nil when b is nil or they are too many.
-func cross(a, b []string) []string {
-	if b == nil || len(a)*len(b) > maxLiterals {
-		return nil
-	}
-	out := make([]string, 0, len(a)*len(b))
-	for _, x := range a {
-		for _, y := range b {
-			out = append(out, x+y)
-		}
-	}
-	return out
-}
-
-// spellOut lists the characters of a small class, in lower case.
-func spellOut(class []rune) []string {
-	var out []string
-	for i := 0; i+1 < len(class); i += 2 {
-		for r := class[i]; r <= class[i+1]; r++ {
-			if r >= utf8.RuneSelf {
-				return nil
-			}
-			if s := lowerASCII(string(r)); !slices.Contains(out, s) {
-				out = append(out, s)
-			}
-			if len(out) > maxClass {
-				return nil
-			}
-		}
-	}
-	return out
-}
-
-// shortest returns the length of the shortest string; -1 for a nil set.
-func shortest(set []string) int {
-	if set == nil {
-		return -1
-	}
-	n := len(set[0])
-	for _, s := range set[1:] {
-		n = min(n, len(s))
-	}
-	return n
-}
-
-// longestLine returns the longest line of s: a text may lose lines between two that
-// a literal joins.
-func longestLine(s string) string {
-	best := ""
-	for line := range strings.SplitSeq(s, "\n") {
-		if len(line) > len(best) {
-			best = line
-		}
-	}
-	return best
 }
 
 func lowerASCII(s string) string {

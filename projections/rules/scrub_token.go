@@ -1,0 +1,141 @@
+package rules
+
+// lenIPv4 returns the length of the IPv4 address that b begins with.
+func lenIPv4(b []byte) int {
+	n := 0
+	for part := range 4 {
+		if part > 0 {
+			if n >= len(b) || b[n] != '.' {
+				return 0
+			}
+			n++
+		}
+		digits := lenDigits(b[n:])
+		if digits == 0 || digits > 3 {
+			return 0
+		}
+		n += digits
+	}
+	if n < len(b) && (isWordByte(b[n]) || b[n] == '.' && n+1 < len(b) && isDigit(b[n+1])) {
+		return 0
+	}
+	return n
+}
+
+// lenLongSpan returns the length of a duration such as 12m30s or 1h2m3.5s.
+func lenLongSpan(b []byte) int {
+	n, parts := 0, 0
+	for n < len(b) && isDigit(b[n]) {
+		n += lenDigits(b[n:])
+		n += lenFraction(b[n:])
+		if n >= len(b) || b[n] != 'h' && b[n] != 'm' && b[n] != 's' {
+			return 0
+		}
+		n++
+		if n < len(b) && b[n-1] == 'm' && b[n] == 's' {
+			n++
+		}
+		parts++
+	}
+	if parts < 2 || n < len(b) && isWordByte(b[n]) {
+		return 0
+	}
+	return n
+}
+
+func lenDigits(b []byte) int {
+	n := 0
+	for n < len(b) && isDigit(b[n]) {
+		n++
+	}
+	return n
+}
+
+func lenToken(b []byte) int {
+	n := 0
+	for n < len(b) && isWordByte(b[n]) {
+		n++
+	}
+	return n
+}
+
+// lenFraction returns the length of ".25"; 0 when more numbers follow, as in a
+// version or an address.
+func lenFraction(b []byte) int {
+	if len(b) < 2 || b[0] != '.' || !isDigit(b[1]) {
+		return 0
+	}
+	n := 1 + lenDigits(b[1:])
+	if n+1 < len(b) && b[n] == '.' && isDigit(b[n+1]) {
+		return 0
+	}
+	return n
+}
+
+// units are those of durations.
+var units = wordSet(`ms s sec secs second seconds min mins minute minutes h hr hour hours us ns`)
+
+// lenUnit returns the length of a unit of time, with the space before it.
+func lenUnit(b []byte) int {
+	i := 0
+	if i < len(b) && b[i] == ' ' {
+		i++
+	}
+	n := lenToken(b[i:])
+	if n == 0 || n > len("seconds") {
+		return 0
+	}
+	if i == 1 && n == 1 { // "1 s" is a unit no more often than a word
+		return 0
+	}
+	if !units[string(b[i:i+n])] {
+		return 0
+	}
+	return i + n
+}
+
+// lenUUID returns 36 when b begins with a uuid.
+func lenUUID(b []byte) int {
+	const form = "00000000-0000-0000-0000-000000000000"
+	if len(b) < len(form) || len(b) > len(form) && isWordByte(b[len(form)]) {
+		return 0
+	}
+	for i := range len(form) {
+		if form[i] == '-' && b[i] != '-' || form[i] != '-' && !isHex(b[i]) {
+			return 0
+		}
+	}
+	return len(form)
+}
+
+func isHex(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
+
+func hasDigit(b []byte) bool {
+	for _, c := range b {
+		if isDigit(c) {
+			return true
+		}
+	}
+	return false
+}
+
+// isRandom reports a token that looks drawn: eight or more hex digits of both
+// kinds, or sixteen characters with capitals, small letters and digits among them.
+func isRandom(t []byte) bool {
+	digits, upper, lower, hex := 0, 0, 0, 0
+	for _, c := range t {
+		switch {
+		case isDigit(c):
+			digits++
+		case 'A' <= c && c <= 'Z':
+			upper++
+		case 'a' <= c && c <= 'z':
+			lower++
+		}
+		if isHex(c) {
+			hex++
+		}
+	}
+	n := len(t)
+	return n >= 8 && hex == n && digits >= 2 && digits < n || n >= 16 && digits >= 2 && upper >= 2 && lower >= 2
+}
