@@ -1,11 +1,13 @@
 package discovery
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
 	"time"
 
+	"mcpledger/discovery/config"
 	"mcpledger/events"
 	"mcpledger/projections"
 )
@@ -55,29 +57,21 @@ func (s *Service) startDue(ctx context.Context, now time.Time, first bool) (next
 	next = now.Add(longestWait)
 	due := map[events.Trigger][]events.ServerName{}
 	var notes []events.Event
-	s.mu.Lock()
-	busy := map[events.ServerName]bool{}
-	for name := range s.flights {
-		busy[name] = true
-	}
-	s.mu.Unlock()
+	idle := s.idle()
 	err := s.engine.View(func(st *projections.State) {
-		for _, v := range st.Servers(now) {
-			if busy[v.Name] {
-				continue
+		for _, srv := range idle {
+			if skipped, ok := st.SkipNote(srv.Name, now); ok {
+				notes = append(notes, s.event(about{server: srv.Name, key: srv.Key}, skipped))
 			}
-			if skipped, ok := st.SkipNote(v.Name, now); ok {
-				notes = append(notes, s.event(about{server: v.Name, key: v.ConfigKey}, skipped))
-			}
-			d, ok := st.Due(v.Name, now)
+			d, ok := st.Due(srv.Name, now)
 			switch {
-			case first && s.verify && v.State == projections.StateReady:
-				due[events.TriggerVerify] = append(due[events.TriggerVerify], v.Name)
+			case first && s.verify && isReady(st, srv.Name, now):
+				due[events.TriggerVerify] = append(due[events.TriggerVerify], srv.Name)
 			case !ok:
 			case d.At.After(now):
 				next = earlier(next, d.At)
 			default:
-				due[d.Trigger] = append(due[d.Trigger], v.Name)
+				due[d.Trigger] = append(due[d.Trigger], srv.Name)
 			}
 		}
 	})
@@ -96,8 +90,29 @@ func (s *Service) startDue(ctx context.Context, now time.Time, first bool) (next
 			return now.Add(time.Second)
 		}
 	}
-	s.announceAll(ctx)
+	for _, note := range notes {
+		s.announce(ctx, note.Subject)
+	}
 	return next
+}
+
+// idle returns the servers that no run is under way for, by name.
+func (s *Service) idle() []*config.Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	idle := make([]*config.Server, 0, len(s.servers))
+	for name, srv := range s.servers {
+		if s.flights[name] == nil {
+			idle = append(idle, srv)
+		}
+	}
+	slices.SortFunc(idle, func(a, b *config.Server) int { return cmp.Compare(a.Name, b.Name) })
+	return idle
+}
+
+func isReady(st *projections.State, name events.ServerName, now time.Time) bool {
+	v, ok := st.Server(name, now)
+	return ok && v.State == projections.StateReady
 }
 
 func triggersInOrder(due map[events.Trigger][]events.ServerName) []events.Trigger {

@@ -49,7 +49,7 @@ func dialHTTP(t Target, h hooks) (*httpConn, *Failure) {
 		transport.WithHTTPLogger(slog.New(slog.DiscardHandler)),
 	}
 	if t.OnToolsChanged != nil {
-		options = append(options, transport.WithContinuousListening())
+		options = append(options, transport.WithContinuousListening()) //nolint:staticcheck // legacy servers tell of changes on no other stream
 	}
 	client, err := transport.NewStreamableHTTP(t.URL, options...)
 	if err != nil {
