@@ -144,12 +144,9 @@ func (s *Service) attemptServer(ctx context.Context, r *run, srv *config.Server)
 			}
 		}
 		outcome, evidence := s.attempt(ctx, r, srv, n)
-		s.announce(ctx, srv.Name)
-		if outcome != projections.OutcomeFailed {
-			return outcome
-		}
-		verdict := s.engine.Rules().Classify(evidence)
-		if !projections.InRunRetry(verdict, n) || pause(ctx, retryWait(s.backoff, n)) != nil {
+		again := outcome == projections.OutcomeFailed && projections.InRunRetry(s.engine.Rules().Classify(evidence), n)
+		if !again || pause(ctx, retryWait(s.backoff, n)) != nil {
+			s.announce(ctx, srv.Name)
 			return outcome
 		}
 	}

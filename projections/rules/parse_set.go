@@ -27,10 +27,11 @@ type defaults struct {
 	retry         map[Class]bool
 }
 
-// policy returns the policy of a rule that has none of its own. A disposition
+// policy returns the policy of a rule that has none of its own: the class decides
+// before the disposition, but for what is ignored. A disposition
 // without a policy never skips.
 func (d *defaults) policy(class Class, disposition Disposition) SkipPolicy {
-	if policy, ok := d.byClass[class]; ok {
+	if policy, ok := d.byClass[class]; ok && disposition != DispositionIgnore {
 		return policy
 	}
 	return d.byDisposition[disposition]
