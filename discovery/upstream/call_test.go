@@ -190,8 +190,8 @@ func TestAServerThatReadsNoMoreDoesNotHoldTheCaller(t *testing.T) {
 	checkLeaks(t)
 	s := open(t, target(mcptest.Fake{Fault: mcptest.Deaf, At: "notifications/initialized"}))
 	large := json.RawMessage(`{"text":"` + strings.Repeat("x", 2<<20) + `"}`)
-	_, err := s.CallTool(t.Context(), "echo", large, upstream.CallOptions{Total: 200 * time.Millisecond})
-	if ev := evidenceOf(t, err); ev.ErrorKind != events.KindTimeoutBody || ev.LimitMS != 200 {
+	_, err := s.CallTool(t.Context(), "echo", large, upstream.CallOptions{Total: time.Second})
+	if ev := evidenceOf(t, err); ev.ErrorKind != events.KindTimeoutBody || ev.LimitMS != 1000 {
 		t.Errorf("evidence %+v", ev)
 	}
 	<-s.Done()
