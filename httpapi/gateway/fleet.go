@@ -56,8 +56,10 @@ func newFleet(g *Gateway) *fleet {
 func (f *fleet) committed(batch []events.Event) {
 	for _, e := range batch {
 		switch e.Type {
+		case events.TypeSessionOpened:
+			f.gateway.levels.forget(e.Subject)
 		case events.TypeToolCallStarted, events.TypeToolCallSucceeded, events.TypeToolCallRefused, events.TypeToolCallAbandoned,
-			events.TypeSessionOpened, events.TypeSessionDiscarded:
+			events.TypeSessionDiscarded:
 		default:
 			f.touch()
 			return

@@ -3,7 +3,6 @@ package gateway
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -85,6 +84,7 @@ type Gateway struct {
 	fragments fragments
 	lists     *lists
 	calls     calls
+	levels    levels
 
 	requests, streams chan struct{}
 	started           chan struct{}   // closed when Run begins
@@ -160,16 +160,6 @@ func (g *Gateway) noticed(server events.ServerName, client string, n upstream.No
 	}
 	g.lists.forget(server)
 	g.fleet.touch()
-}
-
-// logMessage is what is read of a server's log message.
-func logMessage(params json.RawMessage) note {
-	var said struct {
-		Level string `json:"level"`
-	}
-	// A message without a level is of the lowest.
-	_ = json.Unmarshal(params, &said)
-	return note{level: said.Level, message: notification(methodLog, params)}
 }
 
 // errStopping ends what is open when the service stops.

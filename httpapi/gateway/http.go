@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -211,6 +210,7 @@ func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, v *view, c *cli
 		stop := context.AfterFunc(c.life, func() { cancel(errNoSession) })
 		defer stop()
 	}
+	w.Header().Set(noBuffering, "no")
 	serve(w, r.WithContext(ctx))
 }
 
@@ -235,11 +235,6 @@ func (v *view) library(w http.ResponseWriter, r *http.Request, body []byte) {
 	r = r.Clone(r.Context())
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	v.http.ServeHTTP(w, r)
-}
-
-// libraryLogger takes what the library says: what matters of it is seen elsewhere.
-func (g *Gateway) libraryLogger() *slog.Logger {
-	return slog.New(slog.DiscardHandler)
 }
 
 // enter takes one of the places, unless all are taken.

@@ -106,9 +106,7 @@ func TestAListIsAskedForOnce(t *testing.T) {
 	for range 3 {
 		w.raw("").result("resources/list", `{}`)
 	}
-	lib.mu.Lock()
-	defer lib.mu.Unlock()
-	if len(lib.asked) != 1 {
-		t.Errorf("the server was asked %q", lib.asked)
+	if asked := lib.all(); len(asked) != 1 {
+		t.Errorf("the server was asked %q", asked)
 	}
 }

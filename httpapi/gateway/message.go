@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
@@ -104,13 +105,21 @@ func (r *request) checkModern(h http.Header) *rpcError {
 var hopMeta = []string{mcp.MetaKeyProtocolVersion, mcp.MetaKeyClientInfo, mcp.MetaKeyClientCapabilities}
 
 // passedMeta returns the _meta that goes on to the server, nil if nothing is left.
-func (r *request) passedMeta() json.RawMessage {
+// level is the least level of log messages that the client wants; a server of
+// 2026-07-28 is told in each request.
+func (r *request) passedMeta(level string) json.RawMessage {
 	var members map[string]json.RawMessage
-	if json.Unmarshal(r.params.Meta, &members) != nil {
+	if len(r.params.Meta) > 0 && json.Unmarshal(r.params.Meta, &members) != nil {
 		return nil
+	}
+	if members == nil {
+		members = map[string]json.RawMessage{}
 	}
 	for _, name := range hopMeta {
 		delete(members, name)
+	}
+	if level != "" {
+		members[mcp.MetaKeyLogLevel] = quoted(level)
 	}
 	if len(members) == 0 {
 		return nil
@@ -147,11 +156,7 @@ func (a answer) reply(id json.RawMessage) [][]byte {
 	if a.err != nil {
 		return [][]byte{head, []byte(`,"error":`), oneLine(encoded(a.err)), []byte("}")}
 	}
-	pieces := append(make([][]byte, 0, len(a.result)+3), head, []byte(`,"result":`))
-	for _, piece := range a.result {
-		pieces = append(pieces, piece)
-	}
-	return append(pieces, []byte("}"))
+	return slices.Concat([][]byte{head, []byte(`,"result":`)}, a.result, [][]byte{[]byte("}")})
 }
 
 // notification returns a notification's message.

@@ -161,7 +161,7 @@ func (g *Gateway) pass(ctx context.Context, x *exchange, server events.ServerNam
 		return errorOf(mcp.INVALID_PARAMS, "params is no object")
 	}
 	delete(params, "_meta")
-	if meta := x.request.passedMeta(); meta != nil {
+	if meta := x.request.passedMeta(x.out.level); meta != nil {
 		params["_meta"] = meta
 	}
 	for name, value := range replaced {

@@ -117,7 +117,9 @@ func TestAClientOnStdioOutlivesTheService(t *testing.T) {
 	first.awaitEvents("one", events.TypeToolCallStarted, 1)
 	current.Store(second)
 	first.stop()
-	<-interrupted // with an answer that says so, or an error; what counts is that it ends
+	if err := <-interrupted; err == nil {
+		t.Log("the interrupted call was answered") // by a service that had the time
+	}
 	<-changed
 	if names := strings.Join(toolNames(t, s), " "); !strings.Contains(names, "two__echo") {
 		t.Errorf("the tools of the second service: %s", names)

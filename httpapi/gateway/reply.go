@@ -3,13 +3,11 @@ package gateway
 import (
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"mcpledger/discovery/upstream"
-	"mcpledger/events"
 )
 
 // reply writes the answer to one request: as JSON, or, once something else came
@@ -42,6 +40,7 @@ func (o *reply) notify(message []byte) {
 		h := o.w.Header()
 		h.Set("Content-Type", "text/event-stream")
 		h.Set("Cache-Control", "no-cache")
+		h.Set(noBuffering, "no")
 		o.w.WriteHeader(http.StatusOK)
 	}
 	writeEvent(o.w, message)
@@ -69,6 +68,10 @@ func (o *reply) finish(a answer) {
 	}
 	writeJSON(o.w, http.StatusOK, pieces)
 }
+
+// noBuffering is the header that has nginx, and proxies after its fashion, pass events
+// on at once.
+const noBuffering = "X-Accel-Buffering"
 
 // writeEvent writes one message as an event. The client may have gone; then nobody
 // is left to tell.
@@ -99,84 +102,4 @@ func writeJSON(w http.ResponseWriter, status int, message [][]byte) {
 // writeError answers a message that could not be taken as one.
 func writeError(w http.ResponseWriter, status int, id json.RawMessage, code int, message string) {
 	writeJSON(w, status, errorOf(code, "%s", message).reply(id))
-}
-
-// levels are those of log messages, the least first.
-var levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
-
-// severity returns a level's place among levels, -1 for none of them.
-func severity(level string) int { return slices.Index(levels, level) }
-
-// note is a log message of a server.
-type note struct {
-	level   string
-	message []byte
-}
-
-// calls are the calls under way, by server, whose clients hear what the server logs
-// meanwhile. Nobody else does: what a server says during one client's call may be
-// about that call.
-type calls struct {
-	mu       sync.Mutex
-	underway map[events.ServerName]map[*listener]bool
-}
-
-// listener passes what a server logs on to one call's client.
-type listener struct {
-	client string
-	least  int
-	notes  chan note
-}
-
-// maxNotes is how many log messages may wait for a client; more are dropped.
-const maxNotes = 64
-
-// listen passes a server's log messages to out until done is called.
-func (c *calls) listen(server events.ServerName, client string, out *reply) (done func()) {
-	if !out.events || severity(out.level) < 0 {
-		return func() {}
-	}
-	l := &listener{client: client, least: severity(out.level), notes: make(chan note, maxNotes)}
-	c.mu.Lock()
-	if c.underway == nil {
-		c.underway = map[events.ServerName]map[*listener]bool{}
-	}
-	if c.underway[server] == nil {
-		c.underway[server] = map[*listener]bool{}
-	}
-	c.underway[server][l] = true
-	c.mu.Unlock()
-	passed := make(chan struct{})
-	go func() {
-		defer close(passed)
-		for n := range l.notes {
-			out.notify(n.message)
-		}
-	}()
-	return func() {
-		c.mu.Lock()
-		delete(c.underway[server], l)
-		if len(c.underway[server]) == 0 {
-			delete(c.underway, server)
-		}
-		close(l.notes)
-		c.mu.Unlock()
-		<-passed
-	}
-}
-
-// tell hands a log message to the calls under way on a server; to those of one
-// client if the server's session is that client's own. It does not block.
-func (c *calls) tell(server events.ServerName, client string, n note) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for l := range c.underway[server] {
-		if client != "" && l.client != client || severity(n.level) < l.least {
-			continue
-		}
-		select {
-		case l.notes <- n:
-		default:
-		}
-	}
 }

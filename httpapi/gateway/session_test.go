@@ -178,8 +178,8 @@ func TestLogMessagesReachWhoCalls(t *testing.T) {
 	w := newWorld(t)
 	const said = `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"%s","logger":"l","data":{"n":1}}}`
 	s := &script{
-		tools:   `[{"name":"talk","inputSchema":{"type":"object"}}]`,
-		answers: map[string]string{"tools/call talk": `{"content":[]}`},
+		tools: `[{"name":"talk","inputSchema":{"type":"object"}}]`, capabilities: `{"tools":{},"logging":{}}`,
+		answers: map[string]string{"tools/call talk": `{"content":[]}`, "logging/setLevel": `{}`},
 		notices: map[string][]string{"tools/call talk": {fmt.Sprintf(said, "debug"), fmt.Sprintf(said, "warning")}},
 	}
 	w.remote("talker", s.serve(t))
@@ -196,6 +196,20 @@ func TestLogMessagesReachWhoCalls(t *testing.T) {
 	got := string(body)
 	if header.Get("Content-Type") != "text/event-stream" || !strings.Contains(got, `"level":"warning"`) || strings.Contains(got, `"level":"debug"`) {
 		t.Errorf("from level info on: %s", got)
+	}
+	c.send(call)
+	c.send(`{"jsonrpc":"2.0","id":3,"method":"logging/setLevel","params":{"level":"debug"}}`)
+	c.send(call)
+	var levels []string
+	for _, asked := range s.all() {
+		if strings.Contains(asked, "logging/setLevel") {
+			_, level, _ := strings.Cut(asked, `"level":"`)
+			level, _, _ = strings.Cut(level, `"`)
+			levels = append(levels, level)
+		}
+	}
+	if got := strings.Join(levels, " "); got != "info debug" {
+		t.Errorf("the server was asked for the levels %q", got)
 	}
 }
 

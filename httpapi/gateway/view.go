@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"crypto/sha256"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -40,6 +41,10 @@ type view struct {
 const instructions = "These are the tools of several MCP servers behind one address; a tool's name begins with its server's. " +
 	"A server that is missing is listed by ledger__list_servers, and ledger__why tells what is wrong with it and what would bring it back."
 
+// heartbeat is how often a session's stream is written to, so that proxies do not
+// close it for silence, and the end of a client that said nothing is noticed.
+const heartbeat = 30 * time.Second
+
 // newView makes the view for an address: only are the servers it is limited to.
 func newView(g *Gateway, key string, only []events.ServerName, single bool) *view {
 	v := &view{gateway: g, key: key, only: only, single: single, listed: map[string]bool{}}
@@ -55,7 +60,8 @@ func newView(g *Gateway, key string, only []events.ServerName, single bool) *vie
 		server.WithSessionIdManager(&sessionIDs{view: v}),
 		// The guard before us checks hosts and origins.
 		server.WithDisableLocalhostProtection(true),
-		server.WithStreamableHTTPLogger(g.libraryLogger()),
+		server.WithStreamableHTTPLogger(slog.New(slog.DiscardHandler)), // what matters of it is seen elsewhere
+		server.WithHeartbeatInterval(heartbeat),
 	)
 	v.told, v.toldList = v.content(), g.lists.version()
 	return v

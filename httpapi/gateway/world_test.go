@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -334,14 +335,19 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// last returns the last thing that was asked.
-func (s *script) last() string {
+// all returns what was asked, in order.
+func (s *script) all() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.asked) == 0 {
-		return ""
+	return slices.Clone(s.asked)
+}
+
+// last returns the last thing that was asked, empty if nothing was.
+func (s *script) last() string {
+	if all := s.all(); len(all) > 0 {
+		return all[len(all)-1]
 	}
-	return s.asked[len(s.asked)-1]
+	return ""
 }
 
 // awaitEvents waits until that many events of a type are recorded of a server.
