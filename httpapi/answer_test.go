@@ -38,6 +38,7 @@ var contract = sync.OnceValue(func() (c struct {
 		panic(err)
 	}
 	openapi3filter.RegisterBodyDecoder("application/cloudevents-batch+json", openapi3filter.JSONBodyDecoder)
+	openapi3filter.RegisterBodyDecoder("application/yaml", openapi3filter.FileBodyDecoder) // the text, not what it says
 	return c
 })
 

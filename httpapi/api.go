@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -34,12 +35,16 @@ type Config struct {
 	// may ask besides those of loopback.
 	AllowedHosts   []string
 	AllowedOrigins []string
+	// Ready reports whether every configured server is known, so that questions about
+	// servers can be answered. Nil: as soon as the folds have caught up.
+	Ready func() bool
 	// Redactor returns what masks the secrets known now, for reported texts. Nil masks
 	// only what has the shape of a secret.
 	Redactor func() *config.Redactor
 	Logger   *slog.Logger
 	Now      func() time.Time
-	// MaxBodyBytes bounds a request's body; 0 for 1 MiB.
+	// MaxBodyBytes bounds a request's body; 0 for 1 MiB. A call's may have 4 MiB in any
+	// case.
 	MaxBodyBytes int64
 	// Heartbeat is how often an idle stream sends a comment; 0 for 15 s.
 	Heartbeat time.Duration
@@ -49,8 +54,10 @@ type Config struct {
 const (
 	maxRequests    = 256
 	maxLong        = 128 // streams and waits
+	maxCalls       = 256
 	requestTimeout = 30 * time.Second
 	defaultBody    = 1 << 20
+	maxCallBody    = 4 << 20 // as on the MCP endpoint
 	heartbeat      = 15 * time.Second
 )
 
@@ -63,6 +70,7 @@ type API struct {
 	sessions     access.Sessions
 	source       string
 	requireToken bool
+	configured   func() bool // see Config.Ready
 	redactor     func() *config.Redactor
 	logger       *slog.Logger
 	now          func() time.Time
@@ -77,8 +85,12 @@ type API struct {
 	tools     toolsCache
 	catalogue catalogueCache
 	builtin   builtinSets
+	replays   replays
+
+	changingRules sync.Mutex // from the look at the active set to the swap
 
 	slots, longSlots chan struct{}
+	callSlots        chan struct{}
 	refolds          chan struct{}
 	draining         context.Context
 	drain            context.CancelCauseFunc
@@ -96,13 +108,16 @@ func New(cfg Config) (*API, error) {
 	}
 	a := &API{
 		log: cfg.Log, engine: cfg.Engine, discovery: cfg.Discovery, keys: cfg.Keys, source: cfg.Source, requireToken: cfg.RequireToken,
-		redactor: cfg.Redactor, logger: cfg.Logger, now: cfg.Now, contract: contract, door: door,
+		configured: cfg.Ready, redactor: cfg.Redactor, logger: cfg.Logger, now: cfg.Now, contract: contract, door: door,
 		maxBody: cfg.MaxBodyBytes, heartbeat: cfg.Heartbeat,
-		slots: make(chan struct{}, maxRequests), longSlots: make(chan struct{}, maxLong),
+		slots: make(chan struct{}, maxRequests), longSlots: make(chan struct{}, maxLong), callSlots: make(chan struct{}, maxCalls),
 		refolds: make(chan struct{}, maxRefolds),
 	}
 	if a.maxBody == 0 {
 		a.maxBody = defaultBody
+	}
+	if a.configured == nil {
+		a.configured = func() bool { return true }
 	}
 	if a.redactor == nil {
 		a.redactor = func() *config.Redactor { return nil }

@@ -28,7 +28,7 @@ func (a *API) DiffMoments(ctx context.Context, r api.DiffMomentsRequestObject) (
 		names[name] = true
 	}
 	for name := range names {
-		if changed := differences(was[name], now[name]); len(changed) > 0 {
+		if changed := changes(was[name], now[name]); len(changed) > 0 {
 			items = append(items, api.DiffItem{Server: name, Changed: changed, Was: was[name], Now: now[name]})
 		}
 	}
@@ -48,18 +48,26 @@ func (a *API) standings(ctx context.Context, at, setName string) (map[events.Ser
 	all := map[events.ServerName]*api.Standing{}
 	m, err := a.ask(ctx, at, setName, func(s *projections.State, now time.Time) {
 		for _, v := range s.Servers(now) {
-			all[v.Name] = &api.Standing{
-				State: v.State, StateReason: v.Reason, ConfigKey: v.ConfigKey,
-				Catalogue: showCatalogue(v), Skip: showSkip(v), Gate: showGate(v),
-			}
+			all[v.Name] = standing(v)
 		}
 	})
 	return all, m, err
 }
 
-// differences says in what a server differs between two moments; nil is a moment at
+// standing says how a server stands, nil for one that no entry configures.
+func standing(v projections.Server) *api.Standing {
+	if v.Name == "" {
+		return nil
+	}
+	return &api.Standing{
+		State: v.State, StateReason: v.Reason, ConfigKey: v.ConfigKey,
+		Catalogue: showCatalogue(v), Skip: showSkip(v), Gate: showGate(v),
+	}
+}
+
+// changes says in what a server differs between two moments; nil is a moment at
 // which no entry configured it.
-func differences(was, now *api.Standing) []api.DiffItemChanged {
+func changes(was, now *api.Standing) []api.DiffItemChanged {
 	switch {
 	case was == nil:
 		return []api.DiffItemChanged{api.DiffItemChangedAdded}

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -48,8 +49,11 @@ func (c caller) actor() string {
 
 // guard checks what the contract says of an operation before its handler runs.
 func (a *API) guard(op operation) echo.MiddlewareFunc {
-	slots := a.slots
-	if op.Long {
+	slots, full, maxBody := a.slots, codeBusy, a.maxBody
+	switch {
+	case op.ID == "callTool":
+		slots, full, maxBody = a.callSlots, codeTooManyCalls, max(a.maxBody, maxCallBody)
+	case op.Long:
 		slots = a.longSlots
 	}
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
@@ -58,7 +62,7 @@ func (a *API) guard(op operation) echo.MiddlewareFunc {
 			case slots <- struct{}{}:
 				defer func() { <-slots }()
 			default:
-				return refuse(codeBusy, "%d requests are being answered", cap(slots))
+				return refuse(full, "%d requests are being answered", cap(slots))
 			}
 			r := c.Request()
 			who, err := a.authorize(r, op.Role)
@@ -71,10 +75,10 @@ func (a *API) guard(op operation) echo.MiddlewareFunc {
 			if err := op.checkMediaType(r); err != nil {
 				return err
 			}
-			if op.Role != "" && op.ID != "getMetrics" && !a.engine.Ready() {
+			if op.Role != "" && op.ID != "getMetrics" && !a.ready() {
 				return projections.ErrCatchingUp
 			}
-			r.Body = http.MaxBytesReader(c.Response(), r.Body, a.maxBody)
+			r.Body = http.MaxBytesReader(c.Response(), r.Body, maxBody)
 			ctx := context.WithValue(r.Context(), callerKey{}, who)
 			if op.Long {
 				// A writer that has no deadline has none to lift.
@@ -179,8 +183,15 @@ func codeOfParameter(name string) code {
 	return codeInvalidParameter
 }
 
-// checkMediaType refuses a write whose body is anything but JSON. That also keeps
-// out forms, which pages elsewhere may send without asking.
+// ready reports whether questions about servers can be answered.
+func (a *API) ready() bool { return a.engine.Ready() && a.configured() }
+
+// yamlAliases are names of application/yaml from before it was registered (RFC 9512).
+var yamlAliases = []string{"application/x-yaml", "text/yaml", "text/x-yaml", "text/vnd.yaml"}
+
+// checkMediaType refuses a write whose body is anything but JSON or what else the
+// operation takes. That also keeps out forms, which pages elsewhere may send without
+// asking.
 func (op operation) checkMediaType(r *http.Request) error {
 	if r.Method == http.MethodGet {
 		return nil
@@ -190,11 +201,14 @@ func (op operation) checkMediaType(r *http.Request) error {
 		return nil
 	}
 	media, _, err := mime.ParseMediaType(header)
+	if slices.Contains(yamlAliases, media) {
+		media = "application/yaml"
+	}
 	if err == nil && (media == "application/json" || slices.Contains(op.MediaTypes, media)) {
 		r.Header.Set("Content-Type", media) // in lower case, as the generated code compares it
 		return nil
 	}
-	return refuse(codeMediaType, "send application/json")
+	return refuse(codeMediaType, "send %s", cmp.Or(strings.Join(op.MediaTypes, " or "), "application/json"))
 }
 
 // recovered turns a panic into a problem. The panic that means "cut the connection"

@@ -57,7 +57,10 @@ func TestWhatAReadDoesNotTakeIsRefused(t *testing.T) {
 		"/api/rules?format=toml":                                 {400, "invalid_parameter"},
 		"/api/runs/none":                                         {404, "run_not_found"},
 		"/api/nothing":                                           {404, "not_found"},
-		"/api/servers/weather/tools/forecast/call":               {404, "not_found"},
+		"/api/servers/weather/tools/forecast/call":               {405, "method_not_allowed"},
+		"/api/replays":                                           {405, "method_not_allowed"},
+		"/api/replays/none":                                      {404, "replay_not_found"},
+		"/api/replays/none?at=1":                                 {400, "unknown_parameter"},
 		"/dashboard/secrets.txt":                                 {404, "not_found"},
 		"/dashboard/..%2Fdashboard.go":                           {404, "not_found"},
 	} {

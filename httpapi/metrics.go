@@ -33,6 +33,8 @@ var (
 		"Place in the log of the last event folded.", nil, nil)
 	descPassedOver = prometheus.NewDesc("mcpledger_events_passed_over_total",
 		"Events of types this version does not know.", nil, nil)
+	descShadow = prometheus.NewDesc("mcpledger_shadow_differing_servers",
+		"Servers that the shadow rule set sees differently; absent without a shadow.", []string{"set"}, nil)
 	descState = prometheus.NewDesc("mcpledger_server_state",
 		"1 for the state the server is in.", []string{"server", "state"}, nil)
 	descOffered = prometheus.NewDesc("mcpledger_server_tools",
@@ -76,7 +78,7 @@ func newMetrics(a *API, version string) *metrics {
 // Describe implements prometheus.Collector.
 func (m *metrics) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descReady, descSequence, descPassedOver, descState, descOffered, descSkipUntil,
+		descReady, descSequence, descPassedOver, descShadow, descState, descOffered, descSkipUntil,
 		descAttempts, descFailures, descLaunches, descCalls, descCallFailures,
 	} {
 		out <- d
@@ -99,6 +101,9 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	gauge(descReady, 1)
 	gauge(descSequence, float64(f.sequence))
 	counter(descPassedOver, m.passedOver())
+	if shadow, differences := m.api.engine.Shadowed(f.now); shadow != nil {
+		gauge(descShadow, float64(len(differences)), shadow.Name())
+	}
 	for _, v := range f.servers {
 		name := string(v.Name)
 		tools := 0

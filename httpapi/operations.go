@@ -25,6 +25,8 @@ func (a *API) GetReadyz(ctx context.Context, _ api.GetReadyzRequestObject) (api.
 		state.Reason = "the service is stopping"
 	case !a.engine.Ready():
 		state.Reason = "the folds have not reached the head of the log yet"
+	case !a.configured():
+		state.Reason = "the config is not in force yet"
 	default:
 		state.Ready = true
 		return api.GetReadyz200JSONResponse(state), nil

@@ -4,13 +4,14 @@ import (
 	"context"
 	"time"
 
+	"mcpledger/discovery"
 	"mcpledger/events"
 )
 
 // Discovery does what the API is asked to do about servers. It alone makes attempts
 // and writes the events that go with them; the API decides who may ask, and for
-// which servers. Its methods take plain values, so that whoever implements it need
-// not know this package.
+// which servers. Its methods take plain values or discovery's own, so that whoever
+// implements it need not know this package.
 //
 // Whatever could not be written is an error that wraps events.ErrUnavailable, and
 // nothing was done then.
@@ -34,4 +35,9 @@ type Discovery interface {
 
 	// Clear ends the pins and skips of configured servers, all or none.
 	Clear(ctx context.Context, servers []events.ServerName, reason, actor string) error
+
+	// Call calls a tool once, or says why it did not. Its outcome is recorded when it
+	// returns, also when ctx ends meanwhile, which cancels the call at the server. The
+	// error is one of package discovery's or wraps events.ErrUnavailable.
+	Call(ctx context.Context, c discovery.Call) (discovery.CallOutcome, error)
 }

@@ -49,14 +49,23 @@ const (
 	codeBodyTooLarge     code = "body_too_large"
 	codeMediaType        code = "unsupported_media_type"
 
-	codeInternal       code = "internal"
-	codeLogCorrupt     code = "log_corrupt"
-	codeCatchingUp     code = "catching_up"
-	codeLogUnavailable code = "log_unavailable"
-	codeBusy           code = "busy"
-	codeTimeout        code = "timeout"
-	codeStopping       code = "stopping"
-	codeCancelled      code = "cancelled"
+	codeRulesChanged   code = "rules_changed"
+	codeInvalidRules   code = "invalid_rules"
+	codeRulesNameTaken code = "rules_name_taken"
+	codeBreaksLaw3     code = "breaks_law_3"
+	codeReplayNotFound code = "replay_not_found"
+	codeTooManyReplays code = "too_many_replays"
+	codeTooManyCalls   code = "too_many_calls"
+
+	codeOutcomeUnrecorded code = "outcome_unrecorded"
+	codeInternal          code = "internal"
+	codeLogCorrupt        code = "log_corrupt"
+	codeCatchingUp        code = "catching_up"
+	codeLogUnavailable    code = "log_unavailable"
+	codeBusy              code = "busy"
+	codeTimeout           code = "timeout"
+	codeStopping          code = "stopping"
+	codeCancelled         code = "cancelled"
 )
 
 // problems is the one table of codes.
@@ -91,22 +100,31 @@ var problems = map[code]struct {
 	codeBodyTooLarge:     {http.StatusRequestEntityTooLarge, "The body is too large"},
 	codeMediaType:        {http.StatusUnsupportedMediaType, "The body must be JSON"},
 
-	codeInternal:       {http.StatusInternalServerError, "Something went wrong here"},
-	codeLogCorrupt:     {http.StatusInternalServerError, "The log is damaged"},
-	codeCatchingUp:     {http.StatusServiceUnavailable, "Still catching up with the log"},
-	codeLogUnavailable: {http.StatusServiceUnavailable, "The log cannot be written"},
-	codeBusy:           {http.StatusServiceUnavailable, "Too many requests at once"},
-	codeTimeout:        {http.StatusServiceUnavailable, "It took too long"},
-	codeStopping:       {http.StatusServiceUnavailable, "The service is stopping"},
-	codeCancelled:      {http.StatusServiceUnavailable, "The request was given up"},
+	codeReplayNotFound: {http.StatusNotFound, "No such replay"},
+	codeRulesChanged:   {http.StatusPreconditionFailed, "Another rule set is in force"},
+	codeInvalidRules:   {http.StatusUnprocessableEntity, "The rule set is not valid"},
+	codeRulesNameTaken: {http.StatusUnprocessableEntity, "A built-in rule set has this name"},
+	codeBreaksLaw3:     {http.StatusUnprocessableEntity, "The rule set gates on too much to be put in force"},
+	codeTooManyReplays: {http.StatusTooManyRequests, "Too many replays wait"},
+	codeTooManyCalls:   {http.StatusTooManyRequests, "Too many calls at once"},
+
+	codeOutcomeUnrecorded: {http.StatusInternalServerError, "The call's outcome could not be recorded"},
+	codeInternal:          {http.StatusInternalServerError, "Something went wrong here"},
+	codeLogCorrupt:        {http.StatusInternalServerError, "The log is damaged"},
+	codeCatchingUp:        {http.StatusServiceUnavailable, "Still catching up with the log"},
+	codeLogUnavailable:    {http.StatusServiceUnavailable, "The log cannot be written"},
+	codeBusy:              {http.StatusServiceUnavailable, "Too many requests at once"},
+	codeTimeout:           {http.StatusServiceUnavailable, "It took too long"},
+	codeStopping:          {http.StatusServiceUnavailable, "The service is stopping"},
+	codeCancelled:         {http.StatusServiceUnavailable, "The request was given up"},
 }
 
 // problem is an error that says what to answer.
 type problem struct {
 	code   code
 	detail string
-	items  []api.ItemProblem // what is wrong with which event of a report
-	cause  error             // for the service's own log; nil when the caller is at fault
+	also   api.Problem // members besides those that every problem has
+	cause  error       // for the service's own log; nil when the caller is at fault
 }
 
 func (p *problem) Error() string { return string(p.code) + ": " + p.detail }
@@ -193,7 +211,7 @@ func (a *API) handleError(err error, c echo.Context) {
 	if entry.status == http.StatusUnauthorized {
 		c.Response().Header().Set("WWW-Authenticate", `Bearer realm="mcpledger"`)
 	}
-	if entry.status == http.StatusServiceUnavailable {
+	if entry.status == http.StatusServiceUnavailable || entry.status == http.StatusTooManyRequests {
 		c.Response().Header().Set("Retry-After", "1")
 	}
 	writeProblem(c.Response(), p)
@@ -202,10 +220,9 @@ func (a *API) handleError(err error, c echo.Context) {
 // writeProblem writes p as problem+json. A client that has gone is no error of ours.
 func writeProblem(w http.ResponseWriter, p *problem) {
 	entry := problems[p.code]
-	body := api.Problem{
-		Type: "urn:mcpledger:problem:" + string(p.code), Title: entry.title,
-		Status: entry.status, Detail: p.detail, Code: string(p.code), Errors: p.items,
-	}
+	body := p.also
+	body.Type, body.Code = "urn:mcpledger:problem:"+string(p.code), string(p.code)
+	body.Title, body.Status, body.Detail = entry.title, entry.status, p.detail
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Del("ETag")
 	w.WriteHeader(entry.status)

@@ -57,11 +57,11 @@ func (a *API) ReportEvents(ctx context.Context, r api.ReportEventsRequestObject)
 		if !errors.As(err, &p) {
 			return nil, err
 		}
-		wrong = append(wrong, api.ItemProblem{Index: i, Detail: p.detail})
+		wrong = append(wrong, api.ItemProblem{Index: new(i), Detail: p.detail})
 	}
 	if len(wrong) > 0 {
 		p := refuse(codeInvalidEvent, "nothing was written, since event %d is wrong: %s", wrong[0].Index, wrong[0].Detail)
-		p.items = wrong
+		p.also.Errors = wrong
 		return nil, p
 	}
 	receipt, err := a.log.Append(ctx, batch)

@@ -33,18 +33,17 @@ func (a *API) GetRules(ctx context.Context, r api.GetRulesRequestObject) (api.Ge
 	if err != nil {
 		return nil, err
 	}
-	set, headers := m.set, api.GetRules200ResponseHeaders{LedgerSequence: int64(m.sequence)}
+	set, headers := m.set, api.GetRules200ResponseHeaders{LedgerSequence: int64(m.sequence), ETag: `"` + m.set.Hash() + `"`}
 	if r.Params.Format == api.GetRulesParamsFormatYaml {
 		return api.GetRules200ApplicationyamlResponse{
 			Body: strings.NewReader(set.Text()), ContentLength: int64(len(set.Text())), Headers: headers,
 		}, nil
 	}
-	shown := api.ActiveRules{Active: showRuleSet(set)}
-	if shadow, _ := a.engine.Shadowed(m.now); shadow != nil && r.Params.At == "" {
-		beside := showRuleSet(shadow)
-		shown.Shadow = &beside
+	if r.Params.At != "" {
+		past := api.ActiveRules{Active: showRuleSet(set), ShadowDifferences: []api.DiffItem{}}
+		return api.GetRules200JSONResponse{Body: past, Headers: headers}, nil
 	}
-	return api.GetRules200JSONResponse{Body: shown, Headers: headers}, nil
+	return api.GetRules200JSONResponse{Body: a.showActive(m), Headers: headers}, nil
 }
 
 func showRuleSet(set *rules.Set) api.RuleSet {

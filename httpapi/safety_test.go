@@ -25,7 +25,7 @@ func routes(t *testing.T) (all []struct{ method, path, role string }) {
 			if !ok || !slices.Contains([]string{"open", "read", "call", "report", "operate"}, role) {
 				t.Fatalf("%s %s asks for the role %v", method, path, op.Extensions["x-role"])
 			}
-			for _, p := range []string{"name", "id", "run_id", "file"} {
+			for _, p := range []string{"name", "id", "run_id", "replay_id", "tool", "file"} {
 				path = strings.ReplaceAll(path, "{"+p+"}", "x")
 			}
 			if role != "open" && path == "/api/events/stream" {

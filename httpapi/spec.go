@@ -4,6 +4,8 @@ import (
 	_ "embed" // the contract
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,9 +87,7 @@ func readContract(text []byte) (*contract, error) {
 			if o.Role != roleOpen {
 				op.Role = access.Role(o.Role)
 			}
-			for media := range o.RequestBody.Content {
-				op.MediaTypes = append(op.MediaTypes, media)
-			}
+			op.MediaTypes = slices.Sorted(maps.Keys(o.RequestBody.Content))
 			for _, p := range o.Parameters {
 				if p.Ref != "" {
 					p = doc.Components.Parameters[baseName(p.Ref)]

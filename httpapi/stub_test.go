@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"mcpledger/discovery"
 	"mcpledger/events"
 )
 
@@ -21,6 +22,8 @@ type discoveryStub struct {
 	changes  map[events.ServerName]events.Change
 	removed  []events.ServerName
 	problems []events.ConfigProblem
+	called   []discovery.Call
+	call     func(context.Context, discovery.Call) (discovery.CallOutcome, error)
 }
 
 func (d *discoveryStub) record(ctx context.Context, server events.ServerName, a about, payloads ...events.Data) error {
@@ -72,4 +75,14 @@ func (d *discoveryStub) Clear(ctx context.Context, servers []events.ServerName, 
 		}
 	}
 	return d.err
+}
+
+func (d *discoveryStub) Call(ctx context.Context, c discovery.Call) (discovery.CallOutcome, error) {
+	d.mu.Lock()
+	d.called = append(d.called, c)
+	d.mu.Unlock()
+	if d.call == nil {
+		return discovery.CallOutcome{}, cmp.Or(d.err, discovery.ErrUnknownServer)
+	}
+	return d.call(ctx, c)
 }

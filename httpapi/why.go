@@ -38,8 +38,7 @@ func (a *API) ExplainServer(ctx context.Context, r api.ExplainServerRequestObjec
 }
 
 // explainRule says which rule the server's cause was judged by, nil when it has
-// none. The policy is the rule's; a server's own settings may differ, which its
-// streak's "needed" shows.
+// none. The policy is the rule's after the server's own settings.
 func explainRule(v projections.Server, set *rules.Set) *api.ExplainedRule {
 	cause := v.Cause
 	if cause == nil && v.Skip != nil && v.Skip.Reason != projections.SkipPinned {
@@ -54,7 +53,7 @@ func explainRule(v projections.Server, set *rules.Set) *api.ExplainedRule {
 	}
 	for _, rule := range set.Rules() {
 		if rule.ID == cause.Rule {
-			shown.Policy = showPolicy(rule.Policy)
+			shown.Policy = showPolicy(projections.OwnPolicy(rule.Policy, v.Entry.Settings.Skip))
 		}
 	}
 	return shown

@@ -16,6 +16,7 @@ import (
 
 	"mcpledger/events"
 	"mcpledger/projections"
+	"mcpledger/projections/replay"
 	"mcpledger/projections/rules"
 
 	"github.com/labstack/echo/v4"
@@ -163,6 +164,27 @@ func (e IdentityRoles) Valid() bool {
 	case IdentityRolesRead:
 		return true
 	case IdentityRolesReport:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ReplayStatus.
+const (
+	ReplayStatusDone    ReplayStatus = "done"
+	ReplayStatusFailed  ReplayStatus = "failed"
+	ReplayStatusRunning ReplayStatus = "running"
+)
+
+// Valid indicates whether the value is a known member of the ReplayStatus enum.
+func (e ReplayStatus) Valid() bool {
+	switch e {
+	case ReplayStatusDone:
+		return true
+	case ReplayStatusFailed:
+		return true
+	case ReplayStatusRunning:
 		return true
 	default:
 		return false
@@ -457,6 +479,9 @@ type ActiveRules struct {
 
 	// Shadow A set that judges beside the active one; null when there is none
 	Shadow *RuleSet `json:"shadow"`
+
+	// ShadowDifferences Servers the shadow sees differently now, by name; was is the active set's view
+	ShadowDifferences []DiffItem `json:"shadow_differences"`
 }
 
 // Attempt defines model for Attempt.
@@ -479,6 +504,61 @@ type AttemptOutcome = projections.Outcome
 
 // Authorization defines model for Authorization.
 type Authorization = projections.Authorization
+
+// CallAnswer defines model for CallAnswer.
+type CallAnswer struct {
+	CallId string `json:"call_id"`
+
+	// Dispatched It may have reached the server
+	Dispatched bool  `json:"dispatched"`
+	DurationMs int64 `json:"duration_ms"`
+
+	// EventId Of the recorded outcome
+	EventId string `json:"event_id"`
+
+	// Failure Why there is no good result; null for one that succeeded
+	Failure *CallFailure        `json:"failure"`
+	Outcome projections.Outcome `json:"outcome"`
+
+	// Result The result as the server sent it; null when none came
+	Result json.RawMessage `json:"result"`
+	Server ServerName      `json:"server"`
+	Tool   string          `json:"tool"`
+}
+
+// CallFailure defines model for CallFailure.
+type CallFailure struct {
+	// Class What the rules make of it; empty for a refusal that rests on no failure
+	Class     rules.Class      `json:"class"`
+	ClearsOn  []string         `json:"clears_on"`
+	Code      string           `json:"code"`
+	Detail    string           `json:"detail"`
+	ErrorKind events.ErrorKind `json:"error_kind"`
+
+	// HttpStatus 0 when no response came
+	HttpStatus int `json:"http_status"`
+
+	// JsonrpcCode 0 when no JSON-RPC error came
+	JsonrpcCode int `json:"jsonrpc_code"`
+
+	// JsonrpcData The data of the JSON-RPC error as the server sent it; absent without any
+	JsonrpcData json.RawMessage `json:"jsonrpc_data,omitempty"`
+
+	// RetryAfterMs 0 when nothing is known
+	RetryAfterMs int64        `json:"retry_after_ms"`
+	Since        NullableTime `json:"since"`
+}
+
+// CallRequest defines model for CallRequest.
+type CallRequest struct {
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+
+	// TimeoutMs How long to wait for a session, and then without an answer or progress; 0 for the entry's, else a minute
+	TimeoutMs int64 `json:"timeout_ms,omitempty"`
+}
+
+// CandidateRules A rule set, as its text or as the name of one that there is
+type CandidateRules = json.RawMessage
 
 // Catalogue defines model for Catalogue.
 type Catalogue struct {
@@ -800,8 +880,15 @@ type IdentityRoles string
 
 // ItemProblem defines model for ItemProblem.
 type ItemProblem struct {
+	Column int    `json:"column,omitempty"`
 	Detail string `json:"detail"`
-	Index  int    `json:"index"`
+
+	// Index Of an event in the report
+	Index *int `json:"index,omitempty"`
+	Line  int  `json:"line,omitempty"`
+
+	// Rule The id of the rule it lies in
+	Rule string `json:"rule,omitempty"`
 }
 
 // Needs defines model for Needs.
@@ -823,15 +910,25 @@ type Pin struct {
 
 // Problem defines model for Problem.
 type Problem struct {
+	// CallId Of a call whose outcome could not be recorded
+	CallId string `json:"call_id,omitempty"`
+
 	// Code A stable word to act on
 	Code   string `json:"code"`
+	Column int    `json:"column,omitempty"`
 	Detail string `json:"detail"`
 
-	// Errors Of a report, what is wrong with which event
+	// Dispatched The call may have reached the server
+	Dispatched bool `json:"dispatched,omitempty"`
+
+	// Errors Of a report, what is wrong with which event; of a rule set, what is wrong where
 	Errors []ItemProblem `json:"errors,omitempty"`
-	Status int           `json:"status"`
-	Title  string        `json:"title"`
-	Type   string        `json:"type"`
+
+	// Line Of a rule set, where the first fault is
+	Line   int    `json:"line,omitempty"`
+	Status int    `json:"status"`
+	Title  string `json:"title"`
+	Type   string `json:"type"`
 }
 
 // RawObject defines model for RawObject.
@@ -864,6 +961,67 @@ type ReloadReport struct {
 	Removed   []ServerName    `json:"removed"`
 	Unchanged int             `json:"unchanged"`
 }
+
+// Replay defines model for Replay.
+type Replay struct {
+	// Error Why it failed
+	Error string `json:"error"`
+
+	// Progress How much of the log is folded
+	Progress float64 `json:"progress"`
+	ReplayId string  `json:"replay_id"`
+
+	// Report null until it is done
+	Report *ReplayReport `json:"report"`
+	Status ReplayStatus  `json:"status"`
+
+	// Waiting It runs when those before it have ended
+	Waiting bool `json:"waiting"`
+}
+
+// ReplayStatus defines model for Replay.Status.
+type ReplayStatus string
+
+// ReplayAccepted defines model for ReplayAccepted.
+type ReplayAccepted struct {
+	ReplayId string `json:"replay_id"`
+}
+
+// ReplayJudgment defines model for ReplayJudgment.
+type ReplayJudgment = replay.Judgment
+
+// ReplayReport defines model for ReplayReport.
+type ReplayReport = replay.Report
+
+// ReplayRequest defines model for ReplayRequest.
+type ReplayRequest struct {
+	// All List the rows in which both sets agree, too
+	All bool `json:"all,omitempty"`
+
+	// Rules A rule set, as its text or as the name of one that there is
+	Rules CandidateRules `json:"rules"`
+
+	// Servers The only ones to count; empty for all
+	Servers []ServerName `json:"servers,omitempty"`
+
+	// Since RFC 3339; count what happened at or after; empty for all
+	Since string `json:"since,omitempty"`
+
+	// Until RFC 3339; count what happened before; empty for all
+	Until string `json:"until,omitempty"`
+}
+
+// ReplayTotals The candidate's beyond the baseline's; failures and reclassified are plain counts
+type ReplayTotals = replay.Totals
+
+// ReplayedFailure defines model for ReplayedFailure.
+type ReplayedFailure = replay.Failure
+
+// ReplayedServer defines model for ReplayedServer.
+type ReplayedServer = replay.Server
+
+// ReplayedSet defines model for ReplayedSet.
+type ReplayedSet = replay.Set
 
 // Report One reported event or an array of them
 type Report = json.RawMessage
@@ -965,6 +1123,24 @@ type RuleSetInfo struct {
 	Builtin bool   `json:"builtin"`
 	Hash    string `json:"hash"`
 	Set     string `json:"set"`
+}
+
+// RulesChange What a rule set changes as it is put in force
+type RulesChange struct {
+	Hash string `json:"hash"`
+
+	// InForce Whether it is the active set now
+	InForce bool   `json:"in_force"`
+	Set     string `json:"set"`
+
+	// WouldGate Servers it refuses calls to and the set before does not
+	WouldGate []ServerName `json:"would_gate"`
+
+	// WouldRequalify Servers the set before skips and it does not
+	WouldRequalify []ServerName `json:"would_requalify"`
+
+	// WouldSkip Servers it skips and the set before does not
+	WouldSkip []ServerName `json:"would_skip"`
 }
 
 // Run defines model for Run.
@@ -1117,6 +1293,12 @@ type ServerTools struct {
 // ServerToolsStatus ok whenever the tools are offered
 type ServerToolsStatus string
 
+// ShadowRequest defines model for ShadowRequest.
+type ShadowRequest struct {
+	// Rules A rule set, as its text or as the name of one that there is
+	Rules CandidateRules `json:"rules"`
+}
+
 // Skip defines model for Skip.
 type Skip struct {
 	// Class Empty for a pin
@@ -1268,6 +1450,9 @@ type Name = string
 // Outcome defines model for Outcome.
 type Outcome string
 
+// ReplayID defines model for ReplayID.
+type ReplayID = string
+
 // Rules defines model for Rules.
 type Rules = string
 
@@ -1391,6 +1576,15 @@ type GetRulesParams struct {
 
 // GetRulesParamsFormat defines parameters for GetRules.
 type GetRulesParamsFormat string
+
+// PutRulesParams defines parameters for PutRules.
+type PutRulesParams struct {
+	// DryRun Only say what would be different
+	DryRun bool `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IfMatch The hash of the set that must be in force for this to be done; `*` or absent for any
+	IfMatch string `json:"If-Match,omitempty"`
+}
 
 // ListRuleSetsParams defines parameters for ListRuleSets.
 type ListRuleSetsParams struct {
@@ -1575,11 +1769,20 @@ type ReportEventsApplicationCloudeventsBatchPlusJSONRequestBody = Report
 // ReportEventsJSONRequestBody defines body for ReportEvents for application/json ContentType.
 type ReportEventsJSONRequestBody = Report
 
+// StartReplayJSONRequestBody defines body for StartReplay for application/json ContentType.
+type StartReplayJSONRequestBody = ReplayRequest
+
+// PutShadowJSONRequestBody defines body for PutShadow for application/json ContentType.
+type PutShadowJSONRequestBody = ShadowRequest
+
 // DiscoverServerJSONRequestBody defines body for DiscoverServer for application/json ContentType.
 type DiscoverServerJSONRequestBody = Reasoned
 
 // PinServerJSONRequestBody defines body for PinServer for application/json ContentType.
 type PinServerJSONRequestBody = Pin
+
+// CallToolJSONRequestBody defines body for CallTool for application/json ContentType.
+type CallToolJSONRequestBody = CallRequest
 
 // SignInJSONRequestBody defines body for SignIn for application/json ContentType.
 type SignInJSONRequestBody SignInJSONBody
@@ -1619,12 +1822,30 @@ type ServerInterface interface {
 	// ListHealth Reachability, authorization and gate of every server
 	// (GET /api/health)
 	ListHealth(ctx echo.Context, params ListHealthParams) error
+	// StartReplay Ask what another rule set would have done with the past
+	// (POST /api/replays)
+	StartReplay(ctx echo.Context) error
+	// CancelReplay Cancel a replay that runs or waits; one that has ended is left as it is
+	// (DELETE /api/replays/{replay_id})
+	CancelReplay(ctx echo.Context, replayId ReplayID) error
+	// GetReplay A replay's progress and report
+	// (GET /api/replays/{replay_id})
+	GetReplay(ctx echo.Context, replayId ReplayID) error
 	// GetRules The active rule set, or the one that `rules` names
 	// (GET /api/rules)
 	GetRules(ctx echo.Context, params GetRulesParams) error
+	// PutRules Put a rule set in force
+	// (PUT /api/rules)
+	PutRules(ctx echo.Context, params PutRulesParams) error
 	// ListRuleSets The sets that `rules=` may name
 	// (GET /api/rules/sets)
 	ListRuleSets(ctx echo.Context, params ListRuleSetsParams) error
+	// DropShadow End the shadow
+	// (DELETE /api/rules/shadow)
+	DropShadow(ctx echo.Context) error
+	// PutShadow Have a set judge beside the active one
+	// (PUT /api/rules/shadow)
+	PutShadow(ctx echo.Context) error
 	// ListRuns Runs, newest first
 	// (GET /api/runs)
 	ListRuns(ctx echo.Context, params ListRunsParams) error
@@ -1652,6 +1873,9 @@ type ServerInterface interface {
 	// PinServer Set a server aside
 	// (PUT /api/servers/{name}/skip)
 	PinServer(ctx echo.Context, name Name) error
+	// CallTool Call a tool
+	// (POST /api/servers/{name}/tools/{tool}/call)
+	CallTool(ctx echo.Context, name Name, tool string) error
 	// ExplainServer Why a server is as it is, down to the recorded events
 	// (GET /api/servers/{name}/why)
 	ExplainServer(ctx echo.Context, name Name, params ExplainServerParams) error
@@ -2042,6 +2266,47 @@ func (w *ServerInterfaceWrapper) ListHealth(ctx echo.Context) error {
 	return err
 }
 
+// StartReplay converts echo context to params.
+func (w *ServerInterfaceWrapper) StartReplay(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.StartReplay(ctx)
+	return err
+}
+
+// CancelReplay converts echo context to params.
+func (w *ServerInterfaceWrapper) CancelReplay(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "replay_id" -------------
+	var replayId ReplayID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "replay_id", ctx.Param("replay_id"), &replayId, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter replay_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CancelReplay(ctx, replayId)
+	return err
+}
+
+// GetReplay converts echo context to params.
+func (w *ServerInterfaceWrapper) GetReplay(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "replay_id" -------------
+	var replayId ReplayID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "replay_id", ctx.Param("replay_id"), &replayId, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter replay_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetReplay(ctx, replayId)
+	return err
+}
+
 // GetRules converts echo context to params.
 func (w *ServerInterfaceWrapper) GetRules(ctx echo.Context) error {
 	var err error
@@ -2074,6 +2339,41 @@ func (w *ServerInterfaceWrapper) GetRules(ctx echo.Context) error {
 	return err
 }
 
+// PutRules converts echo context to params.
+func (w *ServerInterfaceWrapper) PutRules(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params PutRulesParams
+	// ------------- Optional query parameter "dry_run" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "dry_run", ctx.QueryParams(), &params.DryRun, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter dry_run: %s", err))
+	}
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch string
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for If-Match, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter If-Match: %s", err))
+		}
+
+		params.IfMatch = IfMatch
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.PutRules(ctx, params)
+	return err
+}
+
 // ListRuleSets converts echo context to params.
 func (w *ServerInterfaceWrapper) ListRuleSets(ctx echo.Context) error {
 	var err error
@@ -2103,6 +2403,24 @@ func (w *ServerInterfaceWrapper) ListRuleSets(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.ListRuleSets(ctx, params)
+	return err
+}
+
+// DropShadow converts echo context to params.
+func (w *ServerInterfaceWrapper) DropShadow(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.DropShadow(ctx)
+	return err
+}
+
+// PutShadow converts echo context to params.
+func (w *ServerInterfaceWrapper) PutShadow(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.PutShadow(ctx)
 	return err
 }
 
@@ -2468,6 +2786,30 @@ func (w *ServerInterfaceWrapper) PinServer(ctx echo.Context) error {
 	return err
 }
 
+// CallTool converts echo context to params.
+func (w *ServerInterfaceWrapper) CallTool(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "name" -------------
+	var name Name
+
+	err = runtime.BindStyledParameterWithOptions("simple", "name", ctx.Param("name"), &name, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter name: %s", err))
+	}
+
+	// ------------- Path parameter "tool" -------------
+	var tool string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tool", ctx.Param("tool"), &tool, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tool: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CallTool(ctx, name, tool)
+	return err
+}
+
 // ExplainServer converts echo context to params.
 func (w *ServerInterfaceWrapper) ExplainServer(ctx echo.Context) error {
 	var err error
@@ -2746,6 +3088,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/api/servers/:name/why", wrapper.ExplainServer, options.OperationMiddlewares["explainServer"]...)
 	router.GET(options.BaseURL+"/api/servers/:name/decision", wrapper.DecideServer, options.OperationMiddlewares["decideServer"]...)
 	router.POST(options.BaseURL+"/api/servers/:name/discover", wrapper.DiscoverServer, options.OperationMiddlewares["discoverServer"]...)
+	router.POST(options.BaseURL+"/api/servers/:name/tools/:tool/call", wrapper.CallTool, options.OperationMiddlewares["callTool"]...)
 	router.DELETE(options.BaseURL+"/api/servers/:name/skip", wrapper.ClearServer, options.OperationMiddlewares["clearServer"]...)
 	router.PUT(options.BaseURL+"/api/servers/:name/skip", wrapper.PinServer, options.OperationMiddlewares["pinServer"]...)
 	router.DELETE(options.BaseURL+"/api/skips", wrapper.ClearSkips, options.OperationMiddlewares["clearSkips"]...)
@@ -2763,6 +3106,12 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/api/events/:id", wrapper.GetEvent, options.OperationMiddlewares["getEvent"]...)
 	router.POST(options.BaseURL+"/api/classify", wrapper.ClassifyEvidence, options.OperationMiddlewares["classifyEvidence"]...)
 	router.GET(options.BaseURL+"/api/rules", wrapper.GetRules, options.OperationMiddlewares["getRules"]...)
+	router.PUT(options.BaseURL+"/api/rules", wrapper.PutRules, options.OperationMiddlewares["putRules"]...)
+	router.DELETE(options.BaseURL+"/api/rules/shadow", wrapper.DropShadow, options.OperationMiddlewares["dropShadow"]...)
+	router.PUT(options.BaseURL+"/api/rules/shadow", wrapper.PutShadow, options.OperationMiddlewares["putShadow"]...)
+	router.POST(options.BaseURL+"/api/replays", wrapper.StartReplay, options.OperationMiddlewares["startReplay"]...)
+	router.DELETE(options.BaseURL+"/api/replays/:replay_id", wrapper.CancelReplay, options.OperationMiddlewares["cancelReplay"]...)
+	router.GET(options.BaseURL+"/api/replays/:replay_id", wrapper.GetReplay, options.OperationMiddlewares["getReplay"]...)
 	router.GET(options.BaseURL+"/api/rules/sets", wrapper.ListRuleSets, options.OperationMiddlewares["listRuleSets"]...)
 	router.DELETE(options.BaseURL+"/api/session", wrapper.SignOut, options.OperationMiddlewares["signOut"]...)
 	router.GET(options.BaseURL+"/api/session", wrapper.WhoAmI, options.OperationMiddlewares["whoAmI"]...)
@@ -3347,6 +3696,125 @@ func (response ListHealthdefaultApplicationProblemPlusJSONResponse) VisitListHea
 	return err
 }
 
+type StartReplayRequestObject struct {
+	Body *StartReplayJSONRequestBody
+}
+
+type StartReplayResponseObject interface {
+	VisitStartReplayResponse(w http.ResponseWriter) error
+}
+
+type StartReplay202JSONResponse ReplayAccepted
+
+func (response StartReplay202JSONResponse) VisitStartReplayResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(202)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type StartReplaydefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response StartReplaydefaultApplicationProblemPlusJSONResponse) VisitStartReplayResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CancelReplayRequestObject struct {
+	ReplayId ReplayID `json:"replay_id"`
+}
+
+type CancelReplayResponseObject interface {
+	VisitCancelReplayResponse(w http.ResponseWriter) error
+}
+
+type CancelReplay204Response struct {
+}
+
+func (response CancelReplay204Response) VisitCancelReplayResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type CancelReplaydefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response CancelReplaydefaultApplicationProblemPlusJSONResponse) VisitCancelReplayResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetReplayRequestObject struct {
+	ReplayId ReplayID `json:"replay_id"`
+}
+
+type GetReplayResponseObject interface {
+	VisitGetReplayResponse(w http.ResponseWriter) error
+}
+
+type GetReplay200ResponseHeaders struct {
+	LedgerSequence int64
+}
+
+type GetReplay200JSONResponse struct {
+	Body    Replay
+	Headers GetReplay200ResponseHeaders
+}
+
+func (response GetReplay200JSONResponse) VisitGetReplayResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Ledger-Sequence", fmt.Sprint(response.Headers.LedgerSequence))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetReplaydefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetReplaydefaultApplicationProblemPlusJSONResponse) VisitGetReplayResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetRulesRequestObject struct {
 	Params GetRulesParams
 }
@@ -3356,6 +3824,7 @@ type GetRulesResponseObject interface {
 }
 
 type GetRules200ResponseHeaders struct {
+	ETag           string
 	LedgerSequence int64
 }
 
@@ -3371,6 +3840,7 @@ func (response GetRules200JSONResponse) VisitGetRulesResponse(w http.ResponseWri
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
 	w.Header().Set("Ledger-Sequence", fmt.Sprint(response.Headers.LedgerSequence))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
@@ -3389,6 +3859,7 @@ func (response GetRules200ApplicationyamlResponse) VisitGetRulesResponse(w http.
 	if response.ContentLength != 0 {
 		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
 	}
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
 	w.Header().Set("Ledger-Sequence", fmt.Sprint(response.Headers.LedgerSequence))
 	w.WriteHeader(200)
 
@@ -3405,6 +3876,54 @@ type GetRulesdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetRulesdefaultApplicationProblemPlusJSONResponse) VisitGetRulesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutRulesRequestObject struct {
+	Params PutRulesParams
+	Body   io.Reader
+}
+
+type PutRulesResponseObject interface {
+	VisitPutRulesResponse(w http.ResponseWriter) error
+}
+
+type PutRules200ResponseHeaders struct {
+	LedgerSequence int64
+}
+
+type PutRules200JSONResponse struct {
+	Body    RulesChange
+	Headers PutRules200ResponseHeaders
+}
+
+func (response PutRules200JSONResponse) VisitPutRulesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Ledger-Sequence", fmt.Sprint(response.Headers.LedgerSequence))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutRulesdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response PutRulesdefaultApplicationProblemPlusJSONResponse) VisitPutRulesResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -3452,6 +3971,85 @@ type ListRuleSetsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListRuleSetsdefaultApplicationProblemPlusJSONResponse) VisitListRuleSetsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DropShadowRequestObject struct {
+}
+
+type DropShadowResponseObject interface {
+	VisitDropShadowResponse(w http.ResponseWriter) error
+}
+
+type DropShadow204Response struct {
+}
+
+func (response DropShadow204Response) VisitDropShadowResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type DropShadowdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response DropShadowdefaultApplicationProblemPlusJSONResponse) VisitDropShadowResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutShadowRequestObject struct {
+	Body *PutShadowJSONRequestBody
+}
+
+type PutShadowResponseObject interface {
+	VisitPutShadowResponse(w http.ResponseWriter) error
+}
+
+type PutShadow200ResponseHeaders struct {
+	LedgerSequence int64
+}
+
+type PutShadow200JSONResponse struct {
+	Body    ActiveRules
+	Headers PutShadow200ResponseHeaders
+}
+
+func (response PutShadow200JSONResponse) VisitPutShadowResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Ledger-Sequence", fmt.Sprint(response.Headers.LedgerSequence))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutShadowdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response PutShadowdefaultApplicationProblemPlusJSONResponse) VisitPutShadowResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -3905,6 +4503,47 @@ type PinServerdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response PinServerdefaultApplicationProblemPlusJSONResponse) VisitPinServerResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CallToolRequestObject struct {
+	Name Name   `json:"name"`
+	Tool string `json:"tool"`
+	Body *CallToolJSONRequestBody
+}
+
+type CallToolResponseObject interface {
+	VisitCallToolResponse(w http.ResponseWriter) error
+}
+
+type CallTool200JSONResponse CallAnswer
+
+func (response CallTool200JSONResponse) VisitCallToolResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CallTooldefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response CallTooldefaultApplicationProblemPlusJSONResponse) VisitCallToolResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -4509,12 +5148,30 @@ type StrictServerInterface interface {
 	// ListHealth Reachability, authorization and gate of every server
 	// (GET /api/health)
 	ListHealth(ctx context.Context, request ListHealthRequestObject) (ListHealthResponseObject, error)
+	// StartReplay Ask what another rule set would have done with the past
+	// (POST /api/replays)
+	StartReplay(ctx context.Context, request StartReplayRequestObject) (StartReplayResponseObject, error)
+	// CancelReplay Cancel a replay that runs or waits; one that has ended is left as it is
+	// (DELETE /api/replays/{replay_id})
+	CancelReplay(ctx context.Context, request CancelReplayRequestObject) (CancelReplayResponseObject, error)
+	// GetReplay A replay's progress and report
+	// (GET /api/replays/{replay_id})
+	GetReplay(ctx context.Context, request GetReplayRequestObject) (GetReplayResponseObject, error)
 	// GetRules The active rule set, or the one that `rules` names
 	// (GET /api/rules)
 	GetRules(ctx context.Context, request GetRulesRequestObject) (GetRulesResponseObject, error)
+	// PutRules Put a rule set in force
+	// (PUT /api/rules)
+	PutRules(ctx context.Context, request PutRulesRequestObject) (PutRulesResponseObject, error)
 	// ListRuleSets The sets that `rules=` may name
 	// (GET /api/rules/sets)
 	ListRuleSets(ctx context.Context, request ListRuleSetsRequestObject) (ListRuleSetsResponseObject, error)
+	// DropShadow End the shadow
+	// (DELETE /api/rules/shadow)
+	DropShadow(ctx context.Context, request DropShadowRequestObject) (DropShadowResponseObject, error)
+	// PutShadow Have a set judge beside the active one
+	// (PUT /api/rules/shadow)
+	PutShadow(ctx context.Context, request PutShadowRequestObject) (PutShadowResponseObject, error)
 	// ListRuns Runs, newest first
 	// (GET /api/runs)
 	ListRuns(ctx context.Context, request ListRunsRequestObject) (ListRunsResponseObject, error)
@@ -4542,6 +5199,9 @@ type StrictServerInterface interface {
 	// PinServer Set a server aside
 	// (PUT /api/servers/{name}/skip)
 	PinServer(ctx context.Context, request PinServerRequestObject) (PinServerResponseObject, error)
+	// CallTool Call a tool
+	// (POST /api/servers/{name}/tools/{tool}/call)
+	CallTool(ctx context.Context, request CallToolRequestObject) (CallToolResponseObject, error)
 	// ExplainServer Why a server is as it is, down to the recorded events
 	// (GET /api/servers/{name}/why)
 	ExplainServer(ctx context.Context, request ExplainServerRequestObject) (ExplainServerResponseObject, error)
@@ -4985,6 +5645,102 @@ func (sh *strictHandler) ListHealth(ctx echo.Context, params ListHealthParams) e
 	return nil
 }
 
+// StartReplay operation middleware
+func (sh *strictHandler) StartReplay(ctx echo.Context) error {
+	var request StartReplayRequestObject
+
+	var body StartReplayJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.StartReplay(ctx.Request().Context(), request.(StartReplayRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "StartReplay")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(StartReplayResponseObject); ok {
+		return validResponse.VisitStartReplayResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CancelReplay operation middleware
+func (sh *strictHandler) CancelReplay(ctx echo.Context, replayId ReplayID) error {
+	var request CancelReplayRequestObject
+
+	request.ReplayId = replayId
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CancelReplay(ctx.Request().Context(), request.(CancelReplayRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CancelReplay")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CancelReplayResponseObject); ok {
+		return validResponse.VisitCancelReplayResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetReplay operation middleware
+func (sh *strictHandler) GetReplay(ctx echo.Context, replayId ReplayID) error {
+	var request GetReplayRequestObject
+
+	request.ReplayId = replayId
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetReplay(ctx.Request().Context(), request.(GetReplayRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetReplay")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetReplayResponseObject); ok {
+		return validResponse.VisitGetReplayResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
 // GetRules operation middleware
 func (sh *strictHandler) GetRules(ctx echo.Context, params GetRulesParams) error {
 	var request GetRulesRequestObject
@@ -5010,6 +5766,33 @@ func (sh *strictHandler) GetRules(ctx echo.Context, params GetRulesParams) error
 	return nil
 }
 
+// PutRules operation middleware
+func (sh *strictHandler) PutRules(ctx echo.Context, params PutRulesParams) error {
+	var request PutRulesRequestObject
+
+	request.Params = params
+
+	request.Body = ctx.Request().Body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.PutRules(ctx.Request().Context(), request.(PutRulesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PutRules")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(PutRulesResponseObject); ok {
+		return validResponse.VisitPutRulesResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
 // ListRuleSets operation middleware
 func (sh *strictHandler) ListRuleSets(ctx echo.Context, params ListRuleSetsParams) error {
 	var request ListRuleSetsRequestObject
@@ -5029,6 +5812,75 @@ func (sh *strictHandler) ListRuleSets(ctx echo.Context, params ListRuleSetsParam
 		return err
 	} else if validResponse, ok := response.(ListRuleSetsResponseObject); ok {
 		return validResponse.VisitListRuleSetsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// DropShadow operation middleware
+func (sh *strictHandler) DropShadow(ctx echo.Context) error {
+	var request DropShadowRequestObject
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DropShadow(ctx.Request().Context(), request.(DropShadowRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DropShadow")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(DropShadowResponseObject); ok {
+		return validResponse.VisitDropShadowResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// PutShadow operation middleware
+func (sh *strictHandler) PutShadow(ctx echo.Context) error {
+	var request PutShadowRequestObject
+
+	var body PutShadowJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.PutShadow(ctx.Request().Context(), request.(PutShadowRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PutShadow")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(PutShadowResponseObject); ok {
+		return validResponse.VisitPutShadowResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}
@@ -5307,6 +6159,58 @@ func (sh *strictHandler) PinServer(ctx echo.Context, name Name) error {
 		return err
 	} else if validResponse, ok := response.(PinServerResponseObject); ok {
 		return validResponse.VisitPinServerResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CallTool operation middleware
+func (sh *strictHandler) CallTool(ctx echo.Context, name Name, tool string) error {
+	var request CallToolRequestObject
+
+	request.Name = name
+	request.Tool = tool
+
+	var body CallToolJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		if !errors.Is(err, io.EOF) {
+			return err
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CallTool(ctx.Request().Context(), request.(CallToolRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CallTool")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CallToolResponseObject); ok {
+		return validResponse.VisitCallToolResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}
