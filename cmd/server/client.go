@@ -62,13 +62,13 @@ func (p *program) openClient(ctx context.Context) (*client, error) {
 		return nil, err
 	}
 	if running {
-		if token == "" {
-			// Whoever cannot read the operator's token asks without one.
-			token, _ = access.ReadOperatorToken(p.dataDir)
-		}
-		c := newNetworkClient(service.Address, token)
+		c := newNetworkClient(service.Address, "")
 		switch err := c.get(ctx, "/healthz", nil, nil); {
 		case err == nil:
+			if c.token = token; token == "" {
+				// Whoever cannot read the operator's token asks without one.
+				c.token, _ = access.ReadOperatorToken(p.dataDir)
+			}
 			return c, nil
 		case !errors.Is(err, syscall.ECONNREFUSED):
 			return nil, err

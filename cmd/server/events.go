@@ -20,10 +20,11 @@ import (
 func (p *program) eventsCommand() *cobra.Command {
 	var server, eventType, since string
 	var after int64
+	var limit int
 	var follow bool
 	cmd := &cobra.Command{
 		Use:   "events",
-		Short: "List the events of the log, or follow them as they come",
+		Short: "List the events of the log, newest first, or follow them as they come",
 		Args:  noArgs,
 	}
 	cmd.Flags().StringVar(&server, "server", "", "only events about this `server`")
@@ -31,6 +32,7 @@ func (p *program) eventsCommand() *cobra.Command {
 	cmd.Flags().StringVar(&since, "since", "", "only from this `time` on, such as 2026-03-04T12:00:00Z")
 	cmd.Flags().Int64Var(&after, "after", 0, "only events after this `sequence`")
 	cmd.Flags().BoolVar(&follow, "follow", false, "print new events as they come, until interrupted")
+	listLimit(cmd, &limit)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		q := url.Values{}
 		if cmd.Flags().Changed("after") {
@@ -45,10 +47,11 @@ func (p *program) eventsCommand() *cobra.Command {
 			}
 			return p.withClient(cmd, func(c *client) error { return p.followEvents(cmd.Context(), c, q, only) })
 		}
+		q.Set("order", "desc")
 		set(q, "server", server)
 		set(q, "type", eventType)
 		set(q, "since", since)
-		return printList(p, cmd, "/api/events", q, p.printEvents)
+		return printList(p, cmd, "/api/events", q, limit, p.printEvents)
 	}
 	return cmd
 }

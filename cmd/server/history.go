@@ -8,6 +8,7 @@ import (
 
 func (p *program) historyCommand() *cobra.Command {
 	var outcome, class, since string
+	var limit int
 	cmd := &cobra.Command{
 		Use:   "history NAME",
 		Short: "List what happened with a server, newest first",
@@ -16,13 +17,14 @@ func (p *program) historyCommand() *cobra.Command {
 	cmd.Flags().StringVar(&outcome, "outcome", "", "only this `outcome`, such as failed")
 	cmd.Flags().StringVar(&class, "class", "", "only failures of this `class`")
 	cmd.Flags().StringVar(&since, "since", "", "only from this `time` on, such as 2026-03-04T12:00:00Z")
+	listLimit(cmd, &limit)
 	query := moment(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		q := query()
 		set(q, "outcome", outcome)
 		set(q, "class", class)
 		set(q, "since", since)
-		return printList(p, cmd, "/api/servers/"+url.PathEscape(args[0])+"/history", q, p.printEvents)
+		return printList(p, cmd, "/api/servers/"+url.PathEscape(args[0])+"/history", q, limit, p.printEvents)
 	}
 	return cmd
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"mcpledger/discovery"
 	"mcpledger/events"
 	"mcpledger/events/sqlite"
 	"mcpledger/httpapi"
@@ -67,4 +68,8 @@ func (nobody) Pin(context.Context, events.ServerName, time.Time, string, string)
 
 func (nobody) Clear(context.Context, []events.ServerName, string, string) error {
 	return errNeedsService
+}
+
+func (nobody) Call(context.Context, discovery.Call) (discovery.CallOutcome, error) {
+	return discovery.CallOutcome{}, errNeedsService
 }

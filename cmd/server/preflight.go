@@ -61,7 +61,7 @@ type verdict struct {
 }
 
 func (p *program) preflight(cmd *cobra.Command, c *client, names []string) error {
-	_, servers, err := list[api.Server](cmd.Context(), c, "/api/servers", url.Values{})
+	_, servers, err := list[api.Server](cmd.Context(), c, "/api/servers", url.Values{}, 0)
 	if err != nil {
 		return err
 	}

@@ -52,12 +52,21 @@ func set(query url.Values, name, value string) {
 	}
 }
 
-// list asks for every item of a list, over all pages, and returns the items as they
-// came and decoded.
-func list[T any](ctx context.Context, c *client, path string, query url.Values) (raw []json.RawMessage, items []T, err error) {
-	query.Set("limit", strconv.Itoa(pageSize))
+// listLimit adds the flag that bounds a list of events.
+func listLimit(cmd *cobra.Command, limit *int) {
+	cmd.Flags().IntVar(limit, "limit", 100, "at most so `many`, the newest; 0 for all")
+}
+
+// list asks for the items of a list, over all pages, at most limit of them if that is
+// not 0, and returns them as they came and decoded.
+func list[T any](ctx context.Context, c *client, path string, query url.Values, limit int) (raw []json.RawMessage, items []T, err error) {
 	raw = []json.RawMessage{}
 	for {
+		size := pageSize
+		if limit > 0 {
+			size = min(size, limit-len(raw))
+		}
+		query.Set("limit", strconv.Itoa(size))
 		var page struct {
 			Items []json.RawMessage `json:"items"`
 			Next  *string           `json:"next_cursor"`
@@ -66,7 +75,7 @@ func list[T any](ctx context.Context, c *client, path string, query url.Values) 
 			return nil, nil, err
 		}
 		raw = append(raw, page.Items...)
-		if page.Next == nil {
+		if page.Next == nil || len(raw) == limit {
 			break
 		}
 		query.Set("cursor", *page.Next)
@@ -80,10 +89,11 @@ func list[T any](ctx context.Context, c *client, path string, query url.Values) 
 	return raw, items, nil
 }
 
-// printList prints a list by show, or as it came if --json asks for that.
-func printList[T any](p *program, cmd *cobra.Command, path string, query url.Values, show func([]T) error) error {
+// printList prints a list by show, or as it came if --json asks for that. It stops at
+// limit items, if that is not 0.
+func printList[T any](p *program, cmd *cobra.Command, path string, query url.Values, limit int, show func([]T) error) error {
 	return p.withClient(cmd, func(c *client) error {
-		raw, items, err := list[T](cmd.Context(), c, path, query)
+		raw, items, err := list[T](cmd.Context(), c, path, query, limit)
 		if err != nil {
 			return err
 		}

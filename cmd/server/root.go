@@ -38,11 +38,14 @@ func (p *program) rootCommand() *cobra.Command {
 	root.Flags().AddFlagSet(serve.Flags())
 	root.RunE = serve.RunE
 
+	rules := p.rulesCommand()
+	rules.AddCommand(p.rulesCheckCommand(), p.rulesTestCommand())
 	root.AddCommand(serve,
 		p.serversCommand(), p.skipsCommand(), p.whyCommand(), p.historyCommand(), p.eventsCommand(),
-		p.discoverCommand(), p.preflightCommand(),
+		p.discoverCommand(), p.callCommand(), p.preflightCommand(),
+		p.diffCommand(), p.replayCommand(), p.simulateCommand(),
 		p.verifyCommand(), p.exportCommand(), p.importCommand(), p.backupCommand(),
-		p.stdioCommand(), p.rulesCommand(), p.tokenCommand(), p.versionCommand(), p.sampleServerCommand())
+		p.stdioCommand(), rules, p.tokenCommand(), p.versionCommand(), p.sampleServerCommand())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%v, run \"%s --help\" for the flags", err, cmd.CommandPath())
 	})

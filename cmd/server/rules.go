@@ -26,7 +26,7 @@ func (p *program) rulesCommand() *cobra.Command {
 			Short: "List the rule sets",
 			Args:  noArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
-				return printList(p, cmd, "/api/rules/sets", url.Values{}, p.printRuleSets)
+				return printList(p, cmd, "/api/rules/sets", url.Values{}, 0, p.printRuleSets)
 			},
 		},
 		&cobra.Command{

@@ -25,7 +25,7 @@ func (p *program) serversCommand() *cobra.Command {
 		set(q, "state", state)
 		set(q, "needs", needs)
 		set(q, "class", class)
-		return printList(p, cmd, "/api/servers", q, p.printServers)
+		return printList(p, cmd, "/api/servers", q, 0, p.printServers)
 	}
 	return cmd
 }

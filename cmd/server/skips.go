@@ -18,7 +18,7 @@ func (p *program) skipsCommand() *cobra.Command {
 	}
 	query := moment(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return printList(p, cmd, "/api/skips", query(), p.printSkips)
+		return printList(p, cmd, "/api/skips", query(), 0, p.printSkips)
 	}
 	return cmd
 }

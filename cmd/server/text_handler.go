@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 )
 
 // The keys that textHandler gives a place of their own.
@@ -147,7 +148,7 @@ func pad(s string, width *int) string {
 // oneLine replaces whatever would break a line or move a terminal's cursor.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+		if unicode.IsControl(r) {
 			return ' '
 		}
 		return r

@@ -1,13 +1,18 @@
 package main
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"mcpledger/events"
 	"mcpledger/httpapi/api"
 )
 
@@ -24,8 +29,8 @@ func (p *program) whyCommand() *cobra.Command {
 	return cmd
 }
 
-// explain prints the summary, the rule, the events it rests on and what would change
-// it, in this order.
+// explain prints the summary, the rule, the events it rests on, what the last failure
+// left behind and what would change it, in this order.
 func (p *program) explain(why api.Explanation) error {
 	w := p.stdout
 	fmt.Fprintf(w, "%s is %s\n", oneLine(string(why.Server)), why.State)
@@ -47,11 +52,39 @@ func (p *program) explain(why api.Explanation) error {
 			return err
 		}
 	}
+	if err := printLastEvidence(w, why.Chain); err != nil {
+		return err
+	}
 	if len(why.ClearsOn) > 0 {
 		fmt.Fprintln(w, "\nWhat changes it")
 		for _, c := range why.ClearsOn {
 			fmt.Fprintf(w, "  %s\n", oneLine(clearingInWords(c)))
 		}
+	}
+	return nil
+}
+
+// evidenceLines is how many of the last lines of a failure's text are shown.
+const evidenceLines = 8
+
+// printLastEvidence prints what the last failure of a chain left behind: the end of
+// what the program wrote, else of what came back.
+func printLastEvidence(w io.Writer, chain []api.ChainLink) error {
+	for _, l := range slices.Backward(chain) {
+		if len(l.Evidence) == 0 {
+			continue
+		}
+		var ev events.Evidence
+		if err := json.Unmarshal(l.Evidence, &ev); err != nil {
+			return fmt.Errorf("read the evidence of event %s: %w", l.EventId, err)
+		}
+		text := strings.TrimSpace(cmp.Or(ev.StderrTail, ev.BodyExcerpt, ev.JSONRPCMessage, ev.Error))
+		lines := strings.Split(text, "\n")
+		fmt.Fprintf(w, "\nThe last failure, #%d, left\n", l.Sequence)
+		for _, line := range lines[max(0, len(lines)-evidenceLines):] {
+			fmt.Fprintf(w, "  | %s\n", oneLine(line))
+		}
+		return nil
 	}
 	return nil
 }

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// progressBar shows on a terminal how far something is.
+type progressBar struct {
+	p     *program
+	drawn bool
+	shown bool // standard error is a terminal
+}
+
+func (p *program) newProgressBar() *progressBar {
+	b := &progressBar{p: p}
+	if f, ok := p.stderr.(*os.File); ok {
+		info, err := f.Stat()
+		b.shown = err == nil && info.Mode()&os.ModeCharDevice != 0
+	}
+	return b
+}
+
+// barCells is the width of a full bar.
+const barCells = 30
+
+// show draws the bar; share is from 0 to 1.
+func (b *progressBar) show(share float64) {
+	if !b.shown {
+		return
+	}
+	full := min(barCells, int(share*barCells))
+	fmt.Fprintf(b.p.stderr, "\r[%s%s] %3.0f %%", strings.Repeat("#", full), strings.Repeat(".", barCells-full), share*100)
+	b.drawn = true
+}
+
+// end takes the bar away.
+func (b *progressBar) end() {
+	if b.drawn {
+		fmt.Fprintf(b.p.stderr, "\r%s\r", strings.Repeat(" ", barCells+8))
+	}
+}

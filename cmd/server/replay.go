@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mcpledger/events"
+	"mcpledger/events/sqlite"
+	"mcpledger/httpapi/api"
+	"mcpledger/projections/replay"
+	"mcpledger/projections/rules"
+)
+
+// replayExits are the exit codes of replay by its verdict.
+var replayExits = map[replay.Outcome]int{replay.Same: exitOK, replay.Changed: 3, replay.Worse: 4}
+
+func (p *program) replayCommand() *cobra.Command {
+	var with, since, until string
+	var servers []string
+	var opts replay.Options
+	cmd := &cobra.Command{
+		Use:   "replay --rules SET|FILE",
+		Short: "Tell what another rule set would have done with the past; changes nothing",
+		Long: "Put the log through the active rule set and another one, and tell where they part: which\n" +
+			"failures they judge differently, how each server would stand, which attempts would have been\n" +
+			"saved and which recoveries noticed late. The running service is asked, or the log itself when\n" +
+			"none runs. The exit code is 0 when nothing differs, 3 when something does, and 4 when recoveries\n" +
+			"would be noticed later or good calls refused.",
+		Args: noArgs,
+	}
+	cmd.Flags().StringVar(&with, "rules", "", "the rule `set` or file to try")
+	cmd.Flags().StringVar(&since, "since", "", "count only what happened from this `time` on, such as 2026-03-04T12:00:00Z")
+	cmd.Flags().StringVar(&until, "until", "", "count only what happened before this `time`")
+	cmd.Flags().StringArrayVar(&servers, "server", nil, "count only this `server`; may be given several times")
+	cmd.Flags().BoolVar(&opts.All, "all", false, "list what both sets judge alike, too")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if with == "" {
+			return usagef("%s wants the rules to try: --rules SET or --rules FILE", cmd.CommandPath())
+		}
+		set, err := candidateRules(with)
+		if err != nil {
+			return err
+		}
+		if opts.Since, err = timeFlag("--since", since); err != nil {
+			return err
+		}
+		if opts.Until, err = timeFlag("--until", until); err != nil {
+			return err
+		}
+		for _, name := range servers {
+			opts.Servers = append(opts.Servers, events.ServerName(name))
+		}
+		report, err := p.replay(cmd.Context(), set, opts)
+		if err != nil {
+			return err
+		}
+		if err := p.printReplay(report); err != nil {
+			return err
+		}
+		if code := replayExits[report.Verdict]; code != exitOK {
+			return &exitError{code: code}
+		}
+		return nil
+	}
+	return cmd
+}
+
+// candidateRules returns the rule set to try that an argument names: a built-in one, or
+// a file.
+func candidateRules(arg string) (*rules.Set, error) {
+	if set, err := rules.Builtin(arg); !errors.Is(err, rules.ErrNoSuchSet) {
+		return set, err
+	}
+	text, err := os.ReadFile(arg)
+	if err != nil {
+		return nil, usagef("--rules: %v; give a file or one of %s", err, strings.Join(rules.BuiltinNames(), ", "))
+	}
+	set, err := rules.Parse(arg, text)
+	if err != nil {
+		return nil, usagef("--rules: %v", err)
+	}
+	return set, nil
+}
+
+// replay has the service replay the log, or does it here when none runs.
+func (p *program) replay(ctx context.Context, set *rules.Set, opts replay.Options) (replay.Report, error) {
+	if p.url == "" {
+		if _, running, err := readServiceFile(p.dataDir); err != nil || !running {
+			return p.replayHere(ctx, set, opts)
+		}
+	}
+	c, err := p.openClient(ctx)
+	if err != nil {
+		return replay.Report{}, err
+	}
+	if !c.running {
+		if err := c.close(); err != nil {
+			return replay.Report{}, err
+		}
+		return p.replayHere(ctx, set, opts)
+	}
+	var report replay.Report
+	err = closing(c, func(c *client) error {
+		report, err = p.replayThere(ctx, c, set, opts)
+		return err
+	})
+	return report, err
+}
+
+// replayHere replays the log of the data folder in this process.
+func (p *program) replayHere(ctx context.Context, set *rules.Set, opts replay.Options) (report replay.Report, err error) {
+	log, err := sqlite.OpenReader(ctx, p.dataDir)
+	if err != nil {
+		return replay.Report{}, withNextStep(err)
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	active, err := activeRules(ctx, log)
+	if err != nil {
+		return replay.Report{}, err
+	}
+	bar := p.newProgressBar()
+	defer bar.end()
+	opts.Now = p.now
+	opts.Progress = func(done, total events.Sequence) { bar.show(float64(done) / float64(total)) }
+	return replay.Run(ctx, log, active, set, opts)
+}
+
+func timeFlag(name, value string) (time.Time, error) {
+	if value == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339, value)
+	if err != nil {
+		return time.Time{}, usagef("%s is %q, give a time such as 2026-03-04T12:00:00Z", name, value)
+	}
+	return t, nil
+}
+
+// timeParameter writes a time as the service reads it, "" for none.
+func timeParameter(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Format(time.RFC3339Nano)
+}
+
+// replayPoll is how often the service is asked how far a replay is.
+const replayPoll = 100 * time.Millisecond
+
+// replayThere has a service replay its log.
+func (p *program) replayThere(ctx context.Context, c *client, set *rules.Set, opts replay.Options) (replay.Report, error) {
+	text, err := json.Marshal(set.Text())
+	if err != nil {
+		return replay.Report{}, err
+	}
+	asked := api.ReplayRequest{
+		Rules: text, Since: timeParameter(opts.Since), Until: timeParameter(opts.Until), Servers: opts.Servers, All: opts.All,
+	}
+	var accepted api.ReplayAccepted
+	if err := c.post(ctx, "/api/replays", nil, asked, &accepted); err != nil {
+		return replay.Report{}, err
+	}
+	bar := p.newProgressBar()
+	defer bar.end()
+	tick := time.NewTicker(replayPoll)
+	defer tick.Stop()
+	for {
+		var now api.Replay
+		if err := c.get(ctx, "/api/replays/"+url.PathEscape(accepted.ReplayId), nil, &now); err != nil {
+			return replay.Report{}, err
+		}
+		switch {
+		case now.Report != nil:
+			return *now.Report, nil
+		case now.Status == api.ReplayStatusFailed:
+			return replay.Report{}, fmt.Errorf("the replay failed: %s", now.Error)
+		}
+		bar.show(now.Progress)
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return replay.Report{}, ctx.Err()
+		}
+	}
+}

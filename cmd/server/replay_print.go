@@ -1,0 +1,97 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"mcpledger/projections/replay"
+)
+
+// printReplay prints where two rule sets part: what they judge differently, how servers
+// would stand, what it would have come to, and the verdict.
+func (p *program) printReplay(r replay.Report) error {
+	if p.json {
+		return p.printJSON(r)
+	}
+	w := p.stdout
+	fmt.Fprintf(w, "%s against %s, over %s\n", setInWords(r.Candidate), setInWords(r.Baseline), count(int(r.Events), "event"))
+	if len(r.Failures) > 0 {
+		fmt.Fprintln(w)
+		t := newTable(w, "TIMES", "SERVER", "WAS", "SIGNATURE", "NOW", "SIGNATURE")
+		for _, f := range judgedAlike(r.Failures) {
+			t.row(strconv.Itoa(f.times), string(f.Server), string(f.Was.Class), f.Was.Signature, string(f.Now.Class), f.Now.Signature)
+		}
+		if err := t.flush(); err != nil {
+			return err
+		}
+		if r.FailuresOmitted > 0 {
+			fmt.Fprintf(w, "and %s more\n", count(int(r.FailuresOmitted), "failure"))
+		}
+	}
+	if len(r.Servers) > 0 {
+		fmt.Fprintln(w)
+		t := newTable(w, "SERVER", "WAS", "NOW", "ATTEMPTS AVOIDED", "RECOVERIES DELAYED", "GOOD CALLS REFUSED", "UNKNOWN")
+		for _, s := range r.Servers {
+			t.row(string(s.Server), string(s.Was), string(s.Now), number(s.AttemptsAvoided), number(s.RecoveriesDelayed),
+				number(s.GoodCallsRefused), number(s.AttemptsUnknown))
+		}
+		if err := t.flush(); err != nil {
+			return err
+		}
+	}
+	sum := r.Totals
+	fmt.Fprintln(w)
+	fmt.Fprintf(w, "Failures judged differently  %d of %d\n", sum.Reclassified, sum.Failures)
+	fmt.Fprintf(w, "Attempts avoided             %d, which took %s\n", sum.AttemptsAvoided, milliseconds(sum.TimeAvoidedMS))
+	fmt.Fprintf(w, "Recoveries delayed           %d, by %s in all\n", sum.RecoveriesDelayed, milliseconds(sum.DelayMS))
+	fmt.Fprintf(w, "Good calls refused           %d\n", sum.GoodCallsRefused)
+	fmt.Fprintf(w, "Attempts of unknown outcome  %d\n", sum.AttemptsUnknown)
+	_, err := fmt.Fprintf(w, "\n%s\n", verdicts[r.Verdict])
+	return err
+}
+
+// verdicts say what a replay comes to.
+var verdicts = map[replay.Outcome]string{
+	replay.Same:    "Same: the log would look no different.",
+	replay.Changed: "Changed: something differs, and no recovery is noticed later and no good call refused.",
+	replay.Worse:   "Worse: recoveries would be noticed later, or good calls refused.",
+}
+
+func setInWords(s replay.Set) string { return fmt.Sprintf("%s (%.12s)", s.Name, s.Hash) }
+
+func number(n int64) string {
+	if n == 0 {
+		return "-"
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// judgedRow is a kind of failure of one server, as both sides judge it.
+type judgedRow struct {
+	replay.Failure // the first of them
+	times          int
+}
+
+// judgedAlike puts failures together that both sides judge alike, the most frequent
+// first within a server.
+func judgedAlike(failures []replay.Failure) []judgedRow {
+	var rows []judgedRow
+	at := map[replay.Failure]int{}
+	for _, f := range failures {
+		kind := f
+		kind.EventID = ""
+		i, known := at[kind]
+		if !known {
+			i = len(rows)
+			at[kind] = i
+			rows = append(rows, judgedRow{Failure: f})
+		}
+		rows[i].times++
+	}
+	slices.SortStableFunc(rows, func(a, b judgedRow) int {
+		return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(b.times, a.times))
+	})
+	return rows
+}
