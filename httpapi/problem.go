@@ -98,7 +98,7 @@ var problems = map[code]struct {
 	codeServerDisabled:   {http.StatusConflict, "The server is disabled"},
 	codeServerBlocked:    {http.StatusConflict, "The server's entry cannot be attempted"},
 	codeBodyTooLarge:     {http.StatusRequestEntityTooLarge, "The body is too large"},
-	codeMediaType:        {http.StatusUnsupportedMediaType, "The body must be JSON"},
+	codeMediaType:        {http.StatusUnsupportedMediaType, "The body is of a media type that is not taken"},
 
 	codeReplayNotFound: {http.StatusNotFound, "No such replay"},
 	codeRulesChanged:   {http.StatusPreconditionFailed, "Another rule set is in force"},

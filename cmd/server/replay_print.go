@@ -42,12 +42,19 @@ func (p *program) printReplay(r replay.Report) error {
 		}
 	}
 	sum := r.Totals
-	fmt.Fprintln(w)
-	fmt.Fprintf(w, "Failures judged differently  %d of %d\n", sum.Reclassified, sum.Failures)
-	fmt.Fprintf(w, "Attempts avoided             %d, which took %s\n", sum.AttemptsAvoided, milliseconds(sum.TimeAvoidedMS))
-	fmt.Fprintf(w, "Recoveries delayed           %d, by %s in all\n", sum.RecoveriesDelayed, milliseconds(sum.DelayMS))
-	fmt.Fprintf(w, "Good calls refused           %d\n", sum.GoodCallsRefused)
-	fmt.Fprintf(w, "Attempts of unknown outcome  %d\n", sum.AttemptsUnknown)
+	fmt.Fprintf(w, "\nOf %s, %d are judged differently. Beside %s it has\n", count(int(sum.Failures), "failure"), sum.Reclassified, r.Baseline.Name)
+	for _, line := range []struct {
+		what   string
+		n      int64
+		tookMS int64
+	}{
+		{"attempts avoided", sum.AttemptsAvoided, sum.TimeAvoidedMS},
+		{"recoveries delayed", sum.RecoveriesDelayed, sum.DelayMS},
+		{"good calls refused", sum.GoodCallsRefused, 0},
+		{"attempts whose outcome nobody knows", sum.AttemptsUnknown, 0},
+	} {
+		fmt.Fprintf(w, "  %s\n", beside(line.what, line.n, line.tookMS))
+	}
 	_, err := fmt.Fprintf(w, "\n%s\n", verdicts[r.Verdict])
 	return err
 }
@@ -61,11 +68,31 @@ var verdicts = map[replay.Outcome]string{
 
 func setInWords(s replay.Set) string { return fmt.Sprintf("%s (%.12s)", s.Name, s.Hash) }
 
+// number writes a difference for a table: "+2", "-1", "-" for none.
 func number(n int64) string {
 	if n == 0 {
 		return "-"
 	}
-	return strconv.FormatInt(n, 10)
+	return fmt.Sprintf("%+d", n)
+}
+
+// beside says how much more or less there is of something, and the time that goes with
+// it, if any: "2 more attempts avoided (4m30s)".
+func beside(what string, n, ms int64) string {
+	words := "as many " + what
+	switch {
+	case n > 0:
+		words = fmt.Sprintf("%d more %s", n, what)
+	case n < 0:
+		words = fmt.Sprintf("%d fewer %s", -n, what)
+	}
+	if ms < 0 {
+		ms = -ms
+	}
+	if ms > 0 {
+		words += " (" + milliseconds(ms) + ")"
+	}
+	return words
 }
 
 // judgedRow is a kind of failure of one server, as both sides judge it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -27,8 +28,16 @@ type client struct {
 	calls  map[string]context.CancelCauseFunc
 }
 
-// errCancelled is the cause of a call that its client cancelled.
-var errCancelled = errors.New("cancelled by the client")
+// introduce notes whose session it is; from then on it may be used.
+func (c *client) introduce(caller, name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.known, c.caller, c.name = true, caller, name
+}
+
+// errCancelled is the cause of a call that its client cancelled. Whoever looks for a
+// cancellation in a cause finds one.
+var errCancelled = fmt.Errorf("by the client: %w", context.Canceled)
 
 // begin notes a request under way, which end ends; cancel of the same id cancels it.
 func (c *client) begin(ctx context.Context, id string) (_ context.Context, done func()) {

@@ -165,15 +165,25 @@ func (g *Gateway) initialize(w http.ResponseWriter, r *http.Request, v *view, re
 		http.Error(w, "too many sessions are open", http.StatusServiceUnavailable)
 		return
 	}
-	v.library(w, r, req.body)
-	id := w.Header().Get(server.HeaderKeySessionID)
-	c, err := g.clients.find(id, v)
-	if err != nil {
-		return // the library refused
+	v.library(&beginning{ResponseWriter: w, begun: func(session string) {
+		if c, err := g.clients.find(session, v); err == nil {
+			c.introduce(g.caller(r), req.params.Client.Name)
+		}
+	}}, r, req.body)
+}
+
+// beginning tells of the session that the answer to initialize begins, before the
+// client can use it.
+type beginning struct {
+	http.ResponseWriter
+	begun func(session string)
+}
+
+func (w *beginning) WriteHeader(status int) {
+	if session := w.Header().Get(server.HeaderKeySessionID); session != "" {
+		w.begun(session)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.known, c.caller, c.name = true, g.caller(r), req.params.Client.Name
+	w.ResponseWriter.WriteHeader(status)
 }
 
 // get opens the stream on which a client hears what it did not ask for.

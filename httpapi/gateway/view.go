@@ -21,7 +21,6 @@ import (
 // view is what one address offers, with the library's server for it.
 type view struct {
 	gateway *Gateway
-	key     string
 	only    []events.ServerName // sorted; empty: all
 	single  bool                // one server under its own names
 
@@ -46,8 +45,8 @@ const instructions = "These are the tools of several MCP servers behind one addr
 const heartbeat = 30 * time.Second
 
 // newView makes the view for an address: only are the servers it is limited to.
-func newView(g *Gateway, key string, only []events.ServerName, single bool) *view {
-	v := &view{gateway: g, key: key, only: only, single: single, listed: map[string]bool{}}
+func newView(g *Gateway, only []events.ServerName, single bool) *view {
+	v := &view{gateway: g, only: only, single: single, listed: map[string]bool{}}
 	options := []server.ServerOption{
 		server.WithToolCapabilities(true), server.WithResourceCapabilities(false, true),
 		server.WithPromptCapabilities(true), server.WithCompletions(), server.WithLogging(),
@@ -108,7 +107,7 @@ func (g *Gateway) view(key string, only []events.ServerName, single bool) *view 
 			return nil
 		}
 	}
-	v := newView(g, key, only, single)
+	v := newView(g, only, single)
 	g.views[key] = v
 	return v
 }
