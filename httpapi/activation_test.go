@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -89,6 +90,18 @@ func TestARuleSetIsNotPutInForceOverAnotherThanWasSeen(t *testing.T) {
 	w.operate(http.MethodPut, "/api/rules", patient(t), asYAML, header("If-Match", tag)).refused(http.StatusPreconditionFailed, "rules_changed")
 	want(t, "active", w.get("/api/rules").at("active", "set"), "hasty")
 	w.operate(http.MethodPut, "/api/rules", patient(t), asYAML, header("If-Match", `"x", *`)).is(http.StatusOK)
+}
+
+func TestOfTwoThatSawTheSameSetOnePutsItsOwnInForce(t *testing.T) {
+	w := newWorld(t)
+	tag := header("If-Match", w.get("/api/rules").header.Get("ETag"))
+	statuses := make(chan int, 2)
+	var both sync.WaitGroup
+	for _, text := range []string{hasty(t), patient(t)} {
+		both.Go(func() { statuses <- w.operate(http.MethodPut, "/api/rules", text, asYAML, tag).status })
+	}
+	both.Wait()
+	want(t, "statuses together", <-statuses+<-statuses, http.StatusOK+http.StatusPreconditionFailed)
 }
 
 func TestARuleSetThatMayNotBeInForceIsRefused(t *testing.T) {

@@ -49,11 +49,11 @@ const (
 	codeBodyTooLarge     code = "body_too_large"
 	codeMediaType        code = "unsupported_media_type"
 
+	codeReplayNotFound code = "replay_not_found"
 	codeRulesChanged   code = "rules_changed"
 	codeInvalidRules   code = "invalid_rules"
 	codeRulesNameTaken code = "rules_name_taken"
 	codeBreaksLaw3     code = "breaks_law_3"
-	codeReplayNotFound code = "replay_not_found"
 	codeTooManyReplays code = "too_many_replays"
 	codeTooManyCalls   code = "too_many_calls"
 
@@ -146,7 +146,7 @@ func problemOf(err error) *problem {
 	case errors.As(err, &tooLarge):
 		return refuse(codeBodyTooLarge, "at most %d bytes are taken", tooLarge.Limit)
 	case errors.Is(err, projections.ErrCatchingUp):
-		return refuse(codeCatchingUp, "the folds have not reached the head of the log yet; /readyz says when they have")
+		return refuse(codeCatchingUp, "the log and the config are still being read; /readyz says when they have been")
 	case errors.Is(err, projections.ErrInFuture):
 		return refuse(codeAtInFuture, "that is beyond the head of the log")
 	case errors.Is(err, events.ErrUnavailable):

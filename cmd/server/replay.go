@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -45,7 +43,7 @@ func (p *program) replayCommand() *cobra.Command {
 		if with == "" {
 			return usagef("%s wants the rules to try: --rules SET or --rules FILE", cmd.CommandPath())
 		}
-		set, err := candidateRules(with)
+		set, err := readRules(with)
 		if err != nil {
 			return err
 		}
@@ -71,23 +69,6 @@ func (p *program) replayCommand() *cobra.Command {
 		return nil
 	}
 	return cmd
-}
-
-// candidateRules returns the rule set to try that an argument names: a built-in one, or
-// a file.
-func candidateRules(arg string) (*rules.Set, error) {
-	if set, err := rules.Builtin(arg); !errors.Is(err, rules.ErrNoSuchSet) {
-		return set, err
-	}
-	text, err := os.ReadFile(arg)
-	if err != nil {
-		return nil, usagef("--rules: %v; give a file or one of %s", err, strings.Join(rules.BuiltinNames(), ", "))
-	}
-	set, err := rules.Parse(arg, text)
-	if err != nil {
-		return nil, usagef("--rules: %v", err)
-	}
-	return set, nil
 }
 
 // replay has the service replay the log, or does it here when none runs.

@@ -42,7 +42,7 @@ func (p *program) printReplay(r replay.Report) error {
 		}
 	}
 	sum := r.Totals
-	fmt.Fprintf(w, "\nOf %s, %d are judged differently. Beside %s it has\n", count(int(sum.Failures), "failure"), sum.Reclassified, r.Baseline.Name)
+	fmt.Fprintf(w, "\n%d of %s judged differently. Beside %s it has\n", sum.Reclassified, count(int(sum.Failures), "failure"), r.Baseline.Name)
 	for _, line := range []struct {
 		what   string
 		n      int64

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -11,22 +12,31 @@ import (
 	"mcpledger/projections/rules"
 )
 
-// namedRules returns the rule set that --rules names: a built-in one, or a file.
-func namedRules(arg string) (*rules.Set, error) {
-	builtins := rules.BuiltinNames()
-	if slices.Contains(builtins, arg) {
-		return rules.Builtin(arg)
+// readRules returns the rule set that --rules names: a built-in one, or a file.
+func readRules(arg string) (*rules.Set, error) {
+	if set, err := rules.Builtin(arg); !errors.Is(err, rules.ErrNoSuchSet) {
+		return set, err
 	}
 	text, err := os.ReadFile(arg)
 	if err != nil {
-		return nil, usagef("--rules: %v; give a file or one of %s", err, strings.Join(builtins, ", "))
+		return nil, usagef("--rules: %v; give a file or one of %s", err, strings.Join(rules.BuiltinNames(), ", "))
 	}
 	set, err := rules.Parse(arg, text)
 	if err != nil {
 		return nil, usagef("--rules: %v", err)
 	}
+	return set, nil
+}
+
+// namedRules returns the rule set that --rules names, if it may be put in force.
+func namedRules(arg string) (*rules.Set, error) {
+	set, err := readRules(arg)
+	if err != nil {
+		return nil, err
+	}
+	builtin, err := rules.Builtin(set.Name())
 	switch beyond := set.GatesBeyondLaw3(); {
-	case slices.Contains(builtins, set.Name()):
+	case err == nil && builtin.Hash() != set.Hash():
 		return nil, usagef("--rules: the set in %s is named %q like a built-in one, give it a name of its own", arg, set.Name())
 	case len(beyond) > 0:
 		return nil, usagef("--rules: %s gates connections on more than 401, 403, scope and missing credentials (rule %s), so it can be replayed but not used", arg, beyond[0])

@@ -27,7 +27,7 @@ func (p *program) rulesTestCommand() *cobra.Command {
 	cmd.Flags().StringVar(&with, "rules", rules.DefaultName, "the rule `set` or file to judge by")
 	cmd.Flags().BoolVar(&all, "all", false, "list the examples that are judged as expected, too")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		set, err := candidateRules(with)
+		set, err := readRules(with)
 		if err != nil {
 			return err
 		}

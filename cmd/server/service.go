@@ -94,7 +94,7 @@ func (p *program) runService(ctx context.Context, o serveOptions, logger *slog.L
 	}
 	api, err := httpapi.New(httpapi.Config{
 		Log: log, Engine: s.engine, Discovery: s.discovery, Keys: keys, Source: s.source, Version: version,
-		Redactor: s.discovery.Redactor, RequireToken: o.requireToken, AllowedHosts: o.allowedHosts, AllowedOrigins: o.allowedOrigins,
+		Ready: s.discovery.Started, Redactor: s.discovery.Redactor, RequireToken: o.requireToken, AllowedHosts: o.allowedHosts, AllowedOrigins: o.allowedOrigins,
 		Logger: logger, Now: p.now,
 	})
 	if err != nil {

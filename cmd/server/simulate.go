@@ -63,7 +63,7 @@ func simulateUnder(f simulate.Fleet, sets []string) ([]simulate.Result, error) {
 	}
 	all := []*rules.Set{rules.Default()}
 	for _, arg := range sets {
-		set, err := candidateRules(arg)
+		set, err := readRules(arg)
 		if err != nil {
 			return nil, err
 		}
