@@ -22,18 +22,24 @@ func (s *Service) attempt(ctx context.Context, r *run, srv *config.Server, n int
 	target := s.target(srv)
 	a := about{server: srv.Name, key: srv.Key, runID: r.id, attemptID: newID(), actor: r.request.actor}
 	trigger := r.request.trigger
-	started := events.DiscoveryStarted{
+	start := s.event(a, events.DiscoveryStarted{
 		Attempt: n, Trigger: trigger, LimitMS: target.Budget.Total.Milliseconds(), Facts: localFacts(srv),
-	}
-	if _, err := s.append(ctx, a, started); err != nil {
-		if ctx.Err() == nil {
-			s.logger.WarnContext(ctx, "attempt not made, its start cannot be recorded", slog.String("server", string(srv.Name)), slog.Any("err", err))
+	})
+	if err := s.store(start); err != nil {
+		s.logger.WarnContext(ctx, "attempt not made, its start cannot be recorded", slog.String("server", string(srv.Name)), slog.Any("err", err))
+		if errors.Is(err, context.DeadlineExceeded) {
+			// It may have been stored after all, and then needs an end.
+			s.settle(srv.Name, start, s.event(a, events.DiscoveryCancelled{Reason: "the log could not be written in time"}))
 		}
 		return projections.OutcomeCancelled, events.Evidence{}
 	}
 	began := s.now()
 	outcome, data, evidence := s.ask(ctx, srv, target, trigger, began)
-	s.settle(a, data)
+	batch := make([]events.Event, len(data))
+	for i, d := range data {
+		batch[i] = s.event(a, d)
+	}
+	s.settle(srv.Name, batch...)
 	return outcome, evidence
 }
 
@@ -123,19 +129,22 @@ func (s *Service) failed(ctx context.Context, err error, began time.Time) (proje
 // settle records an attempt's outcome. While the log cannot be written it tries
 // again until the service ends; what is not recorded then is found abandoned at the
 // next start.
-func (s *Service) settle(a about, data []events.Data) {
+func (s *Service) settle(server events.ServerName, batch ...events.Event) {
 	for {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), recordTimeout)
-		_, err := s.append(ctx, a, data...)
-		cancel()
+		err := s.store(batch...)
 		if err == nil {
 			return
 		}
-		s.logger.WarnContext(s.ctx, "outcome not recorded yet", slog.String("server", string(a.server)), slog.Any("err", err))
-		if !errors.Is(err, events.ErrUnavailable) || pause(s.ctx, time.Second) != nil {
+		s.logger.WarnContext(s.ctx, "outcome not recorded yet", slog.String("server", string(server)), slog.Any("err", err))
+		if isFinal(err) || pause(s.ctx, time.Second) != nil {
 			return
 		}
 	}
+}
+
+// isFinal reports whether storing the same events again cannot succeed.
+func isFinal(err error) bool {
+	return errors.Is(err, events.ErrInvalid) || errors.Is(err, events.ErrConflict) || errors.Is(err, events.ErrClosed)
 }
 
 // catalogueChange compares a list of tools with the one known for the entry. An

@@ -104,7 +104,7 @@ func (s *Service) closeSession(session *upstream.Session) {
 func (s *Service) recordSession(srv *config.Server, key events.ConfigKey, d events.Data) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), recordTimeout)
 	defer cancel()
-	if _, err := s.append(ctx, about{server: srv.Name, key: key}, d); err != nil {
+	if err := s.append(ctx, about{server: srv.Name, key: key}, d); err != nil {
 		s.logger.WarnContext(ctx, "session not recorded", slog.String("server", string(srv.Name)), slog.Any("err", err))
 	}
 }

@@ -152,6 +152,9 @@ func (s *Service) send(ctx context.Context, p *pendingCall) (CallOutcome, error)
 		if err := s.resolve(p); err != nil {
 			return CallOutcome{}, err
 		}
+		if p.server.Key != l.pool.key {
+			return CallOutcome{}, errGone // the entry changed meanwhile: another connection
+		}
 		if refusal := s.refusalNow(p); refusal != nil {
 			return s.refuse(p, refusal)
 		}
@@ -164,7 +167,7 @@ func (s *Service) send(ctx context.Context, p *pendingCall) (CallOutcome, error)
 func (s *Service) dispatch(ctx context.Context, l *line, p *pendingCall) (CallOutcome, error) {
 	held := l.hold()
 	start := s.event(p.about, p.started(held))
-	if err := s.appendCall(start); err != nil {
+	if err := s.store(start); err != nil {
 		if held != nil {
 			l.release(held)
 		}
@@ -180,7 +183,7 @@ func (s *Service) dispatch(ctx context.Context, l *line, p *pendingCall) (CallOu
 	result, generation, err := s.callTool(ctx, l, held, p, onStatus)
 	out, data := s.outcome(p, result, generation, err)
 	end := s.event(p.about, data)
-	if err := s.appendCall(end); err != nil {
+	if err := s.store(end); err != nil {
 		s.work.Go(func() { s.abandon(p) })
 		if !out.Dispatched {
 			return CallOutcome{}, fmt.Errorf("outcome of call %s: %w", p.about.callID, events.ErrUnavailable)
@@ -256,20 +259,12 @@ func (s *Service) outcome(p *pendingCall, result json.RawMessage, generation int
 	}
 }
 
-// appendCall appends an event of a call, even when its caller has gone.
-func (s *Service) appendCall(batch ...events.Event) error {
-	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
-	defer cancel()
-	_, err := s.log.Append(ctx, batch)
-	return err
-}
-
 // abandon closes a call whose outcome could not be recorded, once the log writes
 // again. What is not closed when the service ends is closed at its next start.
 func (s *Service) abandon(p *pendingCall, before ...events.Event) {
 	batch := append(before, s.event(p.about, events.ToolCallAbandoned{Tool: p.toolName()}))
 	for pause(s.ctx, time.Second) == nil {
-		if s.appendCall(batch...) == nil {
+		if s.store(batch...) == nil {
 			return
 		}
 	}

@@ -13,16 +13,22 @@ import (
 // is closed when every outcome is. It returns ErrUnknownServer, ErrDisabled,
 // ErrBlocked or ErrStopping, and then nothing was begun.
 func (s *Service) Discover(ctx context.Context, servers []events.ServerName, reason, actor string) (runID string, done <-chan struct{}, err error) {
-	if err := s.attemptable(servers); err != nil {
-		return "", nil, err
+	var r *run
+	var flights []*flight
+	for r == nil && len(flights) == 0 { // a run that was joined may have ended meanwhile
+		if err := s.attemptable(servers); err != nil {
+			return "", nil, err
+		}
+		r, err = s.begin(ctx, request{trigger: events.TriggerManual, servers: servers, reason: reason, actor: actor})
+		if err != nil {
+			return "", nil, err
+		}
+		flights = s.flightsOf(servers)
 	}
-	r, err := s.begin(ctx, request{trigger: events.TriggerManual, servers: servers, reason: reason, actor: actor})
-	if err != nil {
-		return "", nil, err
-	}
-	flights := s.flightsOf(servers)
 	if r != nil {
 		runID = r.id
+	} else {
+		runID = flights[0].runID
 	}
 	over := make(chan struct{})
 	go func() {
@@ -34,12 +40,6 @@ func (s *Service) Discover(ctx context.Context, servers []events.ServerName, rea
 			<-r.done
 		}
 	}()
-	if runID == "" && len(flights) > 0 {
-		runID = flights[0].runID
-	}
-	if runID == "" {
-		return "", nil, ErrStopping
-	}
 	return runID, over, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"mcpledger/discovery/config"
@@ -52,14 +53,17 @@ func (s *Service) Ask(ctx context.Context, q Question) (Answer, error) {
 		return Answer{Failure: refused}, nil
 	}
 	l, err := s.sessions.line(srv, q.Client)
-	if err != nil {
-		return Answer{}, ErrStopping
+	if err != nil { // the entry changed a moment ago
+		return Answer{Failure: notConnected(err)}, nil
 	}
 	if err := l.ready(); err != nil {
 		return Answer{Failure: notConnected(err)}, nil
 	}
 	leave, _, err := l.pool.enter(ctx)
-	if err != nil {
+	switch {
+	case errors.Is(err, errGone):
+		return Answer{Failure: notConnected(err)}, nil
+	case err != nil:
 		return Answer{Failure: busy(srv, err)}, nil
 	}
 	defer leave()

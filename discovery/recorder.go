@@ -38,15 +38,17 @@ func (r recorder) event(a about, d events.Data) events.Event {
 	}
 }
 
-// append makes one batch of the payloads, all about the same thing, and returns the
-// id of the first event.
-func (r recorder) append(ctx context.Context, a about, data ...events.Data) (id string, err error) {
-	batch := make([]events.Event, len(data))
-	for i, d := range data {
-		batch[i] = r.event(a, d)
-	}
-	if _, err := r.log.Append(ctx, batch); err != nil {
-		return "", err
-	}
-	return batch[0].ID, nil
+// store appends a batch even when whoever caused it has gone, within recordTimeout.
+// If that ends first, the batch may have been stored; storing it again does no harm.
+func (r recorder) store(batch ...events.Event) error {
+	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
+	defer cancel()
+	_, err := r.log.Append(ctx, batch)
+	return err
+}
+
+// append records one fact.
+func (r recorder) append(ctx context.Context, a about, d events.Data) error {
+	_, err := r.log.Append(ctx, []events.Event{r.event(a, d)})
+	return err
 }

@@ -135,7 +135,7 @@ func (s *Service) refuse(p *pendingCall, f *CallFailure) (CallOutcome, error) {
 		refused.Evidence = &f.Evidence
 	}
 	e := s.event(p.about, refused)
-	if err := s.appendCall(e); err != nil {
+	if err := s.store(e); err != nil {
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = fmt.Errorf("refusal of call %s: %w", p.about.callID, events.ErrUnavailable)
 		}
@@ -155,6 +155,7 @@ const refreshInterval = 30 * time.Second
 // its own, never twice at a time, and notices that come meanwhile become one more
 // call; so a burst makes one run at the start and one at the end.
 func (s *Service) toolsChanged(name events.ServerName) {
+	s.awaitFlight(s.ctx, name) // what is under way may have looked before the change
 	if _, err := s.begin(s.ctx, request{trigger: events.TriggerRefresh, servers: []events.ServerName{name}}); err != nil {
 		s.logger.WarnContext(s.ctx, "tools not listed anew", slog.String("server", string(name)), slog.Any("err", err))
 	}

@@ -41,7 +41,7 @@ func (s *Service) begin(ctx context.Context, req request) (*run, error) {
 		names[i] = p.server.Name
 	}
 	data := events.DiscoveryRunStarted{Trigger: req.trigger, Servers: names, Reason: req.reason}
-	if _, err := s.append(ctx, about{runID: r.id, actor: req.actor}, data); err != nil {
+	if err := s.append(ctx, about{runID: r.id, actor: req.actor}, data); err != nil {
 		for _, p := range planned {
 			s.release(p)
 		}
@@ -123,7 +123,7 @@ func (s *Service) carryOut(r *run, planned []claimed) {
 	total.ElapsedMS = s.now().Sub(r.started).Milliseconds()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), recordTimeout)
 	defer cancel()
-	if _, err := s.append(ctx, about{runID: r.id, actor: r.request.actor}, total); err != nil {
+	if err := s.append(ctx, about{runID: r.id, actor: r.request.actor}, total); err != nil {
 		s.logger.WarnContext(ctx, "end of run not recorded", slog.Any("err", err))
 	}
 }

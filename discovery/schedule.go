@@ -157,7 +157,7 @@ func (s *Service) requalify(ctx context.Context) {
 		if is.Found && !was.Found {
 			reason = "found now: " + is.Path
 		}
-		if _, err := s.append(ctx, about{server: srv.Name, key: srv.Key}, events.SkipRequalified{Reason: reason, Before: was, After: is}); err != nil {
+		if err := s.append(ctx, about{server: srv.Name, key: srv.Key}, events.SkipRequalified{Reason: reason, Before: was, After: is}); err != nil {
 			s.logger.WarnContext(ctx, "requalification not recorded", slog.String("server", string(srv.Name)), slog.Any("err", err))
 		}
 	}

@@ -129,7 +129,7 @@ func New(o Options) *Service {
 // there is no last good one to keep. The engine must have caught up.
 func (s *Service) Start(ctx context.Context, pid int) error {
 	s.endLeftovers(ctx)
-	if _, err := s.append(ctx, about{}, events.ServiceStarted{Version: s.version, Instance: s.source, PID: pid}); err != nil {
+	if err := s.append(ctx, about{}, events.ServiceStarted{Version: s.version, Instance: s.source, PID: pid}); err != nil {
 		return err
 	}
 	if err := s.closeUnfinished(ctx); err != nil {
@@ -181,8 +181,7 @@ func (s *Service) Run(ctx context.Context) error {
 	s.work.Wait()
 	stop, done := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer done()
-	_, err := s.append(stop, about{}, events.ServiceStopped{Reason: context.Cause(ctx).Error()})
-	return err
+	return s.append(stop, about{}, events.ServiceStopped{Reason: context.Cause(ctx).Error()})
 }
 
 // errShutdown and errConfigChanged are the causes of cancelled attempts; their texts

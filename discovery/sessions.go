@@ -38,14 +38,17 @@ type sessions struct {
 	mu      sync.Mutex
 	pools   map[events.ConfigKey]*pool
 	inForce map[events.ConfigKey]bool
-	closed  bool
+	// generations numbers the sessions of each connection since the service started,
+	// also over an entry that was out of force for a while.
+	generations map[events.ConfigKey]*atomic.Int64
+	closed      bool
 }
 
 // pool is one connection: the places its calls share, and the lines to its server.
 type pool struct {
 	key        events.ConfigKey
 	places     chan struct{}
-	generation atomic.Int64       // of the session opened last
+	generation *atomic.Int64      // of the session opened last
 	lines      map[string]*line   // by client, "" for the shared one; guarded by sessions.mu
 	ctx        context.Context    // of openings; ends with the connection
 	cancel     context.CancelFunc // of ctx
@@ -54,7 +57,7 @@ type pool struct {
 }
 
 func newSessions(s *Service) *sessions {
-	return &sessions{service: s, pools: map[events.ConfigKey]*pool{}}
+	return &sessions{service: s, pools: map[events.ConfigKey]*pool{}, generations: map[events.ConfigKey]*atomic.Int64{}}
 }
 
 // line returns the line for a server, and for one client where the entry asks for
@@ -87,9 +90,12 @@ func (p *sessions) newPool(srv *config.Server) *pool {
 	if srv.Transport == events.TransportStdio {
 		places = callsPerProc
 	}
+	if p.generations[srv.Key] == nil {
+		p.generations[srv.Key] = &atomic.Int64{}
+	}
 	ctx, cancel := context.WithCancel(p.service.ctx)
 	return &pool{
-		key: srv.Key, places: make(chan struct{}, places), lines: map[string]*line{},
+		key: srv.Key, generation: p.generations[srv.Key], places: make(chan struct{}, places), lines: map[string]*line{},
 		ctx: ctx, cancel: cancel,
 	}
 }
