@@ -1,0 +1,60 @@
+package discovery_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"mcpledger/discovery/mcptest"
+	"mcpledger/events"
+	"mcpledger/projections"
+)
+
+// lateDisk is a log that stores the first event of a type and says that it ran out of
+// time over it.
+type lateDisk struct {
+	events.Log
+	once sync.Once
+	late events.Type
+}
+
+// Append implements events.Log.
+func (l *lateDisk) Append(ctx context.Context, batch []events.Event) (receipt events.Receipt, err error) {
+	receipt, err = l.Log.Append(ctx, batch)
+	if err == nil && batch[0].Type == l.late {
+		l.once.Do(func() { receipt, err = events.Receipt{}, context.DeadlineExceeded })
+	}
+	return receipt, err
+}
+
+func TestAnOutcomeStoredLateIsRecordedOnce(t *testing.T) {
+	w := newWorld(t)
+	launches := w.program("healthy", mcptest.Fake{})
+	w.through = func(log events.Log) events.Log { return &lateDisk{Log: log, late: events.TypeDiscoverySucceeded} }
+	r := w.start()
+	r.awaitState("healthy", projections.StateReady)
+	r.await("healthy", "the end of the run", func(projections.Server) bool {
+		return len(r.recorded("", events.TypeDiscoveryRunCompleted)) == 1
+	})
+	if got := r.recorded("healthy", events.TypeDiscoverySucceeded); len(got) != 1 {
+		t.Errorf("recorded %d successes of one attempt", len(got))
+	}
+	wantLaunches(t, launches, 1, "an outcome that was stored late")
+}
+
+func TestAStartStoredLateGetsAnEnd(t *testing.T) {
+	w := newWorld(t)
+	launches := w.program("healthy", mcptest.Fake{})
+	w.through = func(log events.Log) events.Log { return &lateDisk{Log: log, late: events.TypeDiscoveryStarted} }
+	r := w.start()
+	r.awaitState("healthy", projections.StateReady)
+	wantLaunches(t, launches, 1, "the first start stored late, the second in time")
+	r.stop()
+	r = w.start()
+	if got := r.recorded("healthy", events.TypeDiscoveryAbandoned); len(got) != 0 {
+		t.Errorf("%d attempts found unfinished at the next start", len(got))
+	}
+	if got := r.recorded("healthy", events.TypeDiscoveryCancelled); len(got) != 1 {
+		t.Errorf("%d cancellations recorded, want that of the start stored late", len(got))
+	}
+}
