@@ -54,7 +54,7 @@ const (
 func (s *Service) describeFailure(err error, ev events.Evidence) *CallFailure {
 	verdict := s.engine.Rules().Classify(ev)
 	f := &CallFailure{
-		Class: verdict.Class, Evidence: ev, Detail: cmp.Or(ev.Error, verdict.Text),
+		Class: verdict.Class, Evidence: ev, Detail: detailOf(ev, verdict),
 		Code: codeOf(ev, verdict), RetryAfter: time.Duration(ev.RetryAfterMS) * time.Millisecond,
 	}
 	var waiting *notConnectedError
@@ -65,6 +65,25 @@ func (s *Service) describeFailure(err error, ev events.Evidence) *CallFailure {
 		f.Detail = "the call was carried out, but its result is too large: " + f.Detail
 	}
 	return f
+}
+
+// explain returns the class of a failure and the sentence that callers read.
+func (s *Service) explain(ev events.Evidence) (rules.Class, string) {
+	verdict := s.engine.Rules().Classify(ev)
+	return verdict.Class, detailOf(ev, verdict)
+}
+
+// detailOf returns what failed in a sentence. How a process ended tells a caller
+// little, so what it said last goes with it.
+func detailOf(ev events.Evidence, v rules.Verdict) string {
+	switch ev.ErrorKind {
+	case events.KindExit, events.KindSignal, events.KindEOF, events.KindTimeoutStart:
+		if v.Text != "" && ev.Error != "" && v.Text != ev.Error {
+			return ev.Error + ": " + v.Text
+		}
+	default:
+	}
+	return cmp.Or(ev.Error, v.Text)
 }
 
 // codeOf names a failure; a gate's status comes before everything else.

@@ -83,7 +83,7 @@ func (s *Service) Call(ctx context.Context, c Call) (CallOutcome, error) {
 		}
 		// The entry was edited before anything was recorded: the new one decides.
 	}
-	return s.refuse(p, notConnected(errGone))
+	return s.refuse(p, s.notConnected(errGone))
 }
 
 // pendingCall is a Call on its way, with what it is called under.
@@ -138,7 +138,7 @@ func (s *Service) send(ctx context.Context, p *pendingCall) (CallOutcome, error)
 		return CallOutcome{}, err
 	}
 	if err := l.ready(); err != nil {
-		return s.refuse(p, notConnected(err))
+		return s.refuse(p, s.notConnected(err))
 	}
 	leave, waited, err := l.pool.enter(ctx)
 	switch {
@@ -214,7 +214,7 @@ func (p *pendingCall) started(live *liveSession) events.ToolCallStarted {
 }
 
 // toolName is the tool's name as it is recorded and repeated: it is the caller's word.
-func (p *pendingCall) toolName() string { return config.Cut(p.Tool, maxToolBytes) }
+func (p *pendingCall) toolName() string { return p.server.Redactor.Text(p.Tool, maxToolBytes) }
 
 // maxToolBytes bounds the name of a tool where it is not sent but shown.
 const maxToolBytes = 128

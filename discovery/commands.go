@@ -3,6 +3,7 @@ package discovery
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"mcpledger/events"
@@ -19,7 +20,7 @@ func (s *Service) Discover(ctx context.Context, servers []events.ServerName, rea
 		if err := s.attemptable(servers); err != nil {
 			return "", nil, err
 		}
-		r, err = s.begin(ctx, request{trigger: events.TriggerManual, servers: servers, reason: reason, actor: actor})
+		r, err = s.begin(ctx, request{trigger: events.TriggerManual, servers: servers, reason: s.words(reason), actor: actor})
 		if err != nil {
 			return "", nil, err
 		}
@@ -75,14 +76,22 @@ func (s *Service) flightsOf(servers []events.ServerName) []*flight {
 	return flights
 }
 
+// maxReasonBytes bounds the reason a person gives.
+const maxReasonBytes = 500
+
+// words makes a person's words fit to record: one line, no server's secret in it.
+func (s *Service) words(reason string) string {
+	return s.Redactor().Text(strings.Join(strings.Fields(reason), " "), maxReasonBytes)
+}
+
 // Pin sets a configured server aside until a time, zero for until cleared.
 func (s *Service) Pin(ctx context.Context, server events.ServerName, until time.Time, reason, actor string) error {
-	return s.decide(ctx, []events.ServerName{server}, actor, events.SkipPinned{Reason: reason, Until: until})
+	return s.decide(ctx, []events.ServerName{server}, actor, events.SkipPinned{Reason: s.words(reason), Until: until})
 }
 
 // Clear ends the pins and skips of configured servers, all or none.
 func (s *Service) Clear(ctx context.Context, servers []events.ServerName, reason, actor string) error {
-	return s.decide(ctx, servers, actor, events.SkipCleared{Reason: reason})
+	return s.decide(ctx, servers, actor, events.SkipCleared{Reason: s.words(reason)})
 }
 
 // decide records a person's decision about servers in one batch.

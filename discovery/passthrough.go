@@ -54,15 +54,15 @@ func (s *Service) Ask(ctx context.Context, q Question) (Answer, error) {
 	}
 	l, err := s.sessions.line(srv, q.Client)
 	if err != nil { // the entry changed a moment ago
-		return Answer{Failure: notConnected(err)}, nil
+		return Answer{Failure: s.notConnected(err)}, nil
 	}
 	if err := l.ready(); err != nil {
-		return Answer{Failure: notConnected(err)}, nil
+		return Answer{Failure: s.notConnected(err)}, nil
 	}
 	leave, _, err := l.pool.enter(ctx)
 	switch {
 	case errors.Is(err, errGone):
-		return Answer{Failure: notConnected(err)}, nil
+		return Answer{Failure: s.notConnected(err)}, nil
 	case err != nil:
 		return Answer{Failure: busy(srv, err)}, nil
 	}

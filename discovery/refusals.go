@@ -105,10 +105,13 @@ func (s *Service) braked(p *pendingCall) *CallFailure {
 }
 
 // notConnected is the refusal of a call while no session may be opened.
-func notConnected(err error) *CallFailure {
+func (s *Service) notConnected(err error) *CallFailure {
 	f := &CallFailure{Code: CodeNotConnected, Detail: err.Error()}
 	var waiting *notConnectedError
 	if errors.As(err, &waiting) {
+		ev := waiting.failure.Evidence
+		f.Class, f.Detail = s.explain(ev)
+		f.Detail = fmt.Sprintf("not connected, next opening in %s: %s", waiting.retryAfter.Round(time.Millisecond), f.Detail)
 		f.Evidence, f.Since, f.RetryAfter = waiting.failure.Evidence, waiting.since, waiting.retryAfter
 		f.ClearsOn = []string{projections.ClearsOnExpiry}
 	}

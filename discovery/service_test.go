@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"mcpledger/discovery"
 	"mcpledger/discovery/mcptest"
@@ -304,5 +305,29 @@ func TestSecretsReachTheServerAndNothingElse(t *testing.T) {
 	})
 	if strings.Contains(w.logged.String(), secret) {
 		t.Error("the log lines hold the secret")
+	}
+}
+
+func TestAPersonsWordsAreRecordedWithoutSecrets(t *testing.T) {
+	w := newWorld(t)
+	const secret = "hush-4c1d9e7b2a"
+	w.env["ACME_TOKEN"] = secret
+	w.program("healthy", mcptest.Fake{})
+	w.entries["healthy"]["env"].(map[string]string)["ACME_TOKEN"] = "${ACME_TOKEN}"
+	r := w.start()
+	r.awaitState("healthy", projections.StateReady)
+	words := "token " + secret + "\u001b[31m is\nred \u202e" + strings.Repeat("x", 5000)
+	if err := r.Pin(context.Background(), "healthy", time.Time{}, words, "tester"); err != nil {
+		t.Fatal(err)
+	}
+	pinned := r.recorded("healthy", events.TypeSkipPinned)[0].Data.(events.SkipPinned)
+	if got := pinned.Reason; !strings.HasPrefix(got, "token «ACME_TOKEN» is red x") || len(got) > 500 {
+		t.Errorf("recorded %d bytes: %.80q", len(got), got)
+	}
+	_ = r.call("healthy", secret, `{}`)
+	for _, e := range r.recorded("healthy") {
+		if strings.Contains(string(e.Raw), secret) {
+			t.Errorf("%s holds the secret: %s", e.Type, e.Raw)
+		}
 	}
 }

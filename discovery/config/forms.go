@@ -3,9 +3,12 @@ package config
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // pieceBytes is the length of the pieces in which a longer secret is looked for, so
@@ -67,17 +70,39 @@ func lowerEscapes(s string) string {
 	return string(b)
 }
 
+// jsonForms gives the ways in which the usual encoders write s in JSON: with HTML's
+// characters escaped or not, all in ASCII or not, with a slash escaped or not.
 func jsonForms(s string) []string {
 	var all []string
 	for _, html := range []bool{false, true} {
 		var b strings.Builder
 		enc := json.NewEncoder(&b)
 		enc.SetEscapeHTML(html)
-		if enc.Encode(s) == nil {
-			all = append(all, strings.Trim(b.String(), "\"\n"))
+		if enc.Encode(s) != nil {
+			continue
+		}
+		plain := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSuffix(b.String(), "\n"), "\""), "\"")
+		for _, form := range []string{plain, inASCII(plain, "\\u%04x"), inASCII(plain, "\\u%04X")} {
+			all = append(all, form, strings.ReplaceAll(form, "/", `\/`))
 		}
 	}
 	return all
+}
+
+// inASCII writes every character beyond ASCII as JSON escapes, one for each UTF-16
+// unit.
+func inASCII(s, escape string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r < utf8.RuneSelf {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			fmt.Fprintf(&b, escape, unit)
+		}
+	}
+	return b.String()
 }
 
 // base64Forms gives the whole of s encoded, and the digits that s determines by
