@@ -137,6 +137,7 @@ func (c *Config) add(e *entry, opts Options) {
 	if len(e.faults) == 0 {
 		e.fault(e.value.StartOffset, s.Problem.Detail)
 	}
+	s.Problem.Line, s.Problem.Column = e.faults[0].Line, e.faults[0].Column
 	for _, f := range e.faults {
 		f.Detail = s.Redactor.Text(f.Detail, events.MaxErrorBytes)
 		c.Faults = append(c.Faults, f)

@@ -93,10 +93,20 @@ func changeOf(old, now Applied) events.Change {
 }
 
 // sameSettings compares as a log would give them back, where an empty list is the
-// same as none.
+// same as none. That a fault moved to another line is no change.
 func sameSettings(a, b events.ServerConfigured) bool {
 	a.Change, b.Change = "", ""
+	a.Problem, b.Problem = withoutPlace(a.Problem), withoutPlace(b.Problem)
 	return reflect.DeepEqual(a, b) || reflect.DeepEqual(throughJSON(a), throughJSON(b))
+}
+
+func withoutPlace(p *events.EntryProblem) *events.EntryProblem {
+	if p == nil {
+		return nil
+	}
+	same := *p
+	same.Line, same.Column = 0, 0
+	return &same
 }
 
 func throughJSON(v any) any {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // inherited are the variables a program needs to find its files and to reach the
@@ -50,8 +51,8 @@ func Environ(parent []string, own map[string]string, inheritAll bool) []string {
 // LookPath finds the program a server's command starts: on the PATH of env, or, if
 // the command holds a slash, relative to dir. Unlike exec.LookPath it reads the
 // server's environment and not ours, and never finds a program in an unnamed
-// current directory. The error is an *exec.Error that wraps exec.ErrNotFound or,
-// for a file that may not be run, fs.ErrPermission.
+// current directory. The error is an *exec.Error that wraps exec.ErrNotFound, for a
+// path fs.ErrNotExist, or for a file that may not be run fs.ErrPermission.
 func LookPath(command, dir string, env []string) (string, error) {
 	if command == "" {
 		return "", &exec.Error{Name: command, Err: exec.ErrNotFound}
@@ -87,7 +88,7 @@ func executable(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return exec.ErrNotFound
+		return syscall.ENOENT
 	case err != nil:
 		return err
 	case info.IsDir() || info.Mode()&0o111 == 0:
