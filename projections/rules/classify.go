@@ -36,7 +36,7 @@ func (s *Set) judge(e *events.Evidence, f *filter) Verdict {
 	}
 	d := r.decisiveFor(rule, at)
 	v.Signature = signatureOf(rule, r, d)
-	v.Text = r.headline(d)
+	v.Text = withEnding(e, r.headline(d))
 	v.Gate = s.gate(r, v.Class)
 	return v
 }

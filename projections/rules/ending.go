@@ -1,0 +1,45 @@
+package rules
+
+import (
+	"strconv"
+	"strings"
+
+	"mcpledger/events"
+)
+
+// fewBytes is the length below which a single word in an HTTP answer, such as a body
+// of "nf", tells a person too little without the status.
+const fewBytes = 20
+
+// withEnding returns the decisive words as people are shown them: with how it ended
+// where there are none, or too few to be understood.
+func withEnding(e *events.Evidence, words string) string {
+	switch {
+	case words == "":
+		return endingOf(e)
+	case e.HTTPStatus >= 400 && isBare(words, strconv.Itoa(e.HTTPStatus)):
+		return cutText(endingOf(e) + ": " + words)
+	}
+	return words
+}
+
+// isBare reports a single short word that does not name the status itself.
+func isBare(words, status string) bool {
+	return len(words) < fewBytes && !strings.Contains(words, " ") && !strings.Contains(words, status)
+}
+
+// endingOf says how a failure ended, from its numbers and names alone; empty if there
+// are none.
+func endingOf(e *events.Evidence) string {
+	switch {
+	case e.HTTPStatus != 0:
+		return "HTTP status " + strconv.Itoa(e.HTTPStatus)
+	case e.JSONRPCCode != nil:
+		return "JSON-RPC error " + strconv.Itoa(*e.JSONRPCCode)
+	case e.ExitCode != nil:
+		return "process exited with code " + strconv.Itoa(*e.ExitCode)
+	case e.Signal != "":
+		return "process ended by " + e.Signal
+	}
+	return strings.ReplaceAll(string(e.ErrorKind), "_", " ")
+}
