@@ -147,6 +147,10 @@ type EntryProblem struct {
 	Code   string   `json:"code"`
 	Detail string   `json:"detail"`
 	Names  []string `json:"names,omitempty"` // the variables that are not set
+	// Line and Column are where in the source file the fault is, from 1, the column in
+	// bytes; 0 when unknown.
+	Line   int `json:"line,omitempty"`
+	Column int `json:"column,omitempty"`
 }
 
 // The codes of an EntryProblem.

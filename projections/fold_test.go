@@ -159,6 +159,7 @@ func TestSkip(t *testing.T) {
 		{"an hour later one probe may pass", []step{dies, dies, dies, after(61 * time.Minute)}, projections.DecideAttempt},
 		{"a failed probe is skipped for longer", []step{dies, dies, dies, after(61 * time.Minute), fails(diesOnImport), after(2 * time.Hour)}, projections.DecideSkip},
 		{"a failed probe of another kind is skipped for longer", []step{dies, dies, dies, after(61 * time.Minute), fails(diesOnOther), after(2 * time.Hour)}, projections.DecideSkip},
+		{"failures inside a skip do not lengthen it", []step{dies, dies, dies, dies, dies, dies, after(61 * time.Minute)}, projections.DecideAttempt},
 		{"a success forgets it all", []step{dies, dies, dies, after(61 * time.Minute), works, dies, dies}, projections.DecideAttempt},
 		{"a changed entry is a new connection", []step{dies, dies, dies, becomes(events.ChangeKey, keyB)}, projections.DecideAttempt},
 		{"going back brings the skip back", []step{dies, dies, dies, becomes(events.ChangeKey, keyB), becomes(events.ChangeKey, keyA)}, projections.DecideSkip},

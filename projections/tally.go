@@ -167,6 +167,9 @@ func (t tally) nextSkip(f failure) *Skip {
 	identical := policy.After > 0 && t.Streak.Count >= policy.After && at.Sub(t.Streak.FirstAt) >= policy.MinSpan
 	anyMix := f.any.After > 0 && t.AnyCount >= f.any.After && at.Sub(t.AnySince) >= f.any.MinSpan
 	switch {
+	case t.Skip.ActiveAt(at):
+		// Somebody tried all the same; only the probe at its end renews a skip.
+		return t.Skip
 	case t.Skip != nil && policy.After > 0:
 		// The probe failed, with whatever signature: one rung up.
 		next.FirstAt, next.Since = t.Skip.FirstAt, t.Skip.Since
