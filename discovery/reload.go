@@ -50,9 +50,22 @@ func (s *Service) Reload(ctx context.Context, actor string) (changes map[events.
 	return changes, removed, loaded.Faults, nil
 }
 
-// reject records why a config was refused and returns that error.
+// reject records why a config was refused, unless the last one was refused for the
+// same, and returns that error.
 func (s *Service) reject(ctx context.Context, bad error, actor string) error {
-	if err := s.record(ctx, config.RejectedEvents(bad), actor); err != nil {
+	batch := config.RejectedEvents(bad)
+	last := batch[len(batch)-1].Data.(events.ConfigRejected).ConfigProblem
+	told := false
+	if err := s.engine.View(func(st *projections.State) {
+		rejected := st.Config().Rejected
+		told = rejected != nil && *rejected == last
+	}); err != nil {
+		return err
+	}
+	if told {
+		return bad
+	}
+	if err := s.record(ctx, batch, actor); err != nil {
 		return err
 	}
 	return bad
