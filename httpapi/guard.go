@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"mime"
 	"net/http"
@@ -79,6 +80,9 @@ func (a *API) guard(op operation) echo.MiddlewareFunc {
 				return projections.ErrCatchingUp
 			}
 			r.Body = http.MaxBytesReader(c.Response(), r.Body, maxBody)
+			if err := op.checkNoBody(r.Body); err != nil {
+				return err
+			}
 			ctx := context.WithValue(r.Context(), callerKey{}, who)
 			if op.Long {
 				// A writer that has no deadline has none to lift.
@@ -209,6 +213,20 @@ func (op operation) checkMediaType(r *http.Request) error {
 		return nil
 	}
 	return refuse(codeMediaType, "send %s", cmp.Or(strings.Join(op.MediaTypes, " or "), "application/json"))
+}
+
+// checkNoBody refuses a body that the operation would not look at. An empty object
+// says nothing, so it may be there.
+func (op operation) checkNoBody(body io.Reader) error {
+	if len(op.MediaTypes) > 0 {
+		return nil
+	}
+	const more = 16 // white space around an empty object
+	start, err := io.ReadAll(io.LimitReader(body, more))
+	if said := strings.Join(strings.Fields(string(start)), ""); err != nil || said != "" && said != "{}" {
+		return refuse(codeBadBody, "this operation takes no body")
+	}
+	return nil
 }
 
 // recovered turns a panic into a problem. The panic that means "cut the connection"

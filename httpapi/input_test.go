@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -91,6 +92,18 @@ func TestWhatAWriteDoesNotTakeIsRefused(t *testing.T) {
 		{"a past end", "PUT", "/api/servers/weather/skip", `{"until":"2026-03-04T11:00:00Z"}`, nil, 400, "bad_body"},
 		{"no time", "PUT", "/api/servers/weather/skip", `{"until":"soon"}`, nil, 400, "bad_body"},
 		{"too much", "POST", "/api/classify", `{"evidence":{"error":"` + strings.Repeat("x", 2<<20) + `"}}`, nil, 413, "body_too_large"},
+		{"no known state", "POST", "/api/discover", `{"state":"bogus"}`, nil, 400, "bad_body"},
+		{"no known class", "POST", "/api/discover", `{"class":"bogus"}`, nil, 400, "bad_body"},
+		{"a field in other case", "POST", "/api/servers/weather/discover", `{"Reason":"x"}`, nil, 400, "bad_body"},
+		{"a field twice", "POST", "/api/servers/weather/discover", `{"reason":"x","re\u0061son":"y"}`, nil, 400, "bad_body"},
+		{"a field within in other case", "POST", "/api/classify", `{"evidence":{"Error":"x"}}`, nil, 400, "bad_body"},
+		{"a field within twice", "POST", "/api/classify", `{"evidence":{"error":"x","error":"y"}}`, nil, 400, "bad_body"},
+		{"an argument twice", "POST", "/api/servers/weather/tools/forecast/call", `{"arguments":{"a":[{"b":1,"b":2}]}}`, nil, 400, "bad_body"},
+		{"no UTF-8", "POST", "/api/servers/weather/discover", "{\"reason\":\"\xff\"}", nil, 400, "bad_body"},
+		{"a body for nothing", "POST", "/api/config/reload", `{"force":true}`, nil, 400, "bad_body"},
+		{"a body to clear with", "DELETE", "/api/servers/weather/skip", `{"reason":"x"}`, nil, 400, "bad_body"},
+		{"a body to read with", "GET", "/api/servers", `{"state":"ready"}`, nil, 400, "bad_body"},
+		{"rules of no type", "PUT", "/api/rules", `set: mine`, []asking{header("Content-Type", "")}, 415, "unsupported_media_type"},
 		{"unknown evidence", "POST", "/api/classify", `{"evidence":{"eror":"x"}}`, nil, 400, "bad_body"},
 		{"an unknown server", "POST", "/api/servers/none/discover", ``, nil, 404, "server_not_found"},
 		{"an unknown server among others", "POST", "/api/discover", `{"servers":["weather","none"]}`, nil, 404, "server_not_found"},
@@ -99,6 +112,9 @@ func TestWhatAWriteDoesNotTakeIsRefused(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			a := w.operate(c.method, c.path, c.body, c.how...).refused(c.status, c.code)
+			if c.status == http.StatusUnsupportedMediaType {
+				want(t, "title", a.at("title"), "The body is of a media type that is not taken")
+			}
 			if c.status == http.StatusMethodNotAllowed && a.header.Get("Allow") == "" {
 				t.Error("no Allow header")
 			}
@@ -127,6 +143,29 @@ func TestUntilTheFoldsHaveCaughtUpReadsSaySo(t *testing.T) {
 	w.must(err)
 	want(t, "head", a.at("head"), h.String())
 	want(t, "sequence", a.at("sequence"), float64(h.Sequence))
+	want(t, "writable", a.at("writable"), true)
+	want(t, "reason", a.at("reason"), "")
+}
+
+// stuckLog is a log that tells why it cannot be written.
+type stuckLog struct {
+	events.Log
+	err error
+}
+
+func (l stuckLog) Unavailable() error { return l.err }
+
+func TestALogThatCannotBeWrittenIsToldAndReadsAreReady(t *testing.T) {
+	for err, reason := range map[error]string{
+		events.ErrUnavailable: "the log cannot be written: the disk is full or refuses writes; the service's own log says more",
+		events.ErrCorrupt:     "the log is damaged and cannot be written; the service's own log says more",
+	} {
+		w := newWorld(t, func(c *httpapi.Config) { c.Log = stuckLog{c.Log, fmt.Errorf("open /home/me/events.db: %w", err)} })
+		a := w.get("/readyz").is(http.StatusOK)
+		want(t, "ready", a.at("ready"), true)
+		want(t, "writable", a.at("writable"), false)
+		want(t, "reason", a.at("reason"), reason)
+	}
 }
 
 // fullLog is a log whose disk is full.

@@ -58,6 +58,9 @@ func (a *API) DiscoverServers(ctx context.Context, r api.DiscoverServersRequestO
 	if r.Body != nil {
 		want = *r.Body
 	}
+	if err := a.checkSelection(want); err != nil {
+		return nil, err
+	}
 	f, err := a.fleetAt(ctx, "", "")
 	if err != nil {
 		return nil, err
@@ -84,6 +87,18 @@ func (a *API) DiscoverServers(ctx context.Context, r api.DiscoverServersRequestO
 	}
 	answer.RunId, _, err = a.discovery.Discover(ctx, queued, want.Reason, callerOf(ctx).actor())
 	return answer, err
+}
+
+// checkSelection refuses words that no server can fit. Empty ones are not given.
+func (a *API) checkSelection(s api.DiscoverSelection) error {
+	for _, f := range []struct{ field, schema, value string }{
+		{"class", "Class", string(s.Class)}, {"state", "ServerState", string(s.State)},
+	} {
+		if wrong := a.contract.schemas[f.schema].check(f.value); f.value != "" && wrong != "" {
+			return refuse(codeBadBody, "%s %s", f.field, wrong)
+		}
+	}
+	return nil
 }
 
 // wanted reports whether a server fits every field of the selection that is given.
@@ -135,8 +150,10 @@ func (a *API) ClearServer(ctx context.Context, r api.ClearServerRequestObject) (
 	if err != nil {
 		return nil, err
 	}
-	if err := a.discovery.Clear(ctx, []events.ServerName{v.Name}, clearReason, callerOf(ctx).actor()); err != nil {
-		return nil, err
+	if v.Skip != nil || v.Streak != nil { // else there is nothing to record
+		if err := a.discovery.Clear(ctx, []events.ServerName{v.Name}, clearReason, callerOf(ctx).actor()); err != nil {
+			return nil, err
+		}
 	}
 	v, m, err := a.serverAt(ctx, r.Name, "", "")
 	if err != nil {

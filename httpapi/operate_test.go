@@ -72,6 +72,7 @@ func TestManyServersCanBeAttemptedAtOnce(t *testing.T) {
 		`{"state":"skipped","force":true}`:       {1, 1, []events.ServerName{"skipped"}},
 		`{"servers":["weather","off"]}`:          {2, 1, []events.ServerName{"weather"}},
 		`{"class":"dependency"}`:                 {2, 1, []events.ServerName{"broken"}},
+		`{"state":"","class":""}`:                {4, 2, []events.ServerName{"broken", "weather"}},
 		`{"class":"auth"}`:                       {0, 0, nil},
 		`{"signature":"s_none","reason":"none"}`: {0, 0, nil},
 	} {
@@ -105,6 +106,24 @@ func TestAServerCanBeSetAsideAndTakenBack(t *testing.T) {
 	want(t, "state", a.at("state"), "discovering")
 	a = w.operate(http.MethodPut, "/api/servers/weather/skip", `{}`).is(http.StatusOK)
 	want(t, "until", a.at("skip", "until"), any(nil))
+}
+
+func TestClearingWhatIsNotThereWritesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.configure("weather")
+	w.configure("failing")
+	w.fail("failing")
+	before := w.head()
+	a := w.operate(http.MethodDelete, "/api/servers/weather/skip", "").is(http.StatusOK)
+	want(t, "server", a.at("name"), "weather")
+	w.operate(http.MethodDelete, "/api/skips", "").is(http.StatusOK)
+	want(t, "head", w.head(), before)
+
+	a = w.operate(http.MethodDelete, "/api/servers/failing/skip", "").is(http.StatusOK)
+	want(t, "streak", a.at("streak"), any(nil))
+	want(t, "head after a streak was ended", w.head(), before+1)
+	w.operate(http.MethodDelete, "/api/servers/failing/skip", "").is(http.StatusOK)
+	want(t, "head after ending it again", w.head(), before+1)
 }
 
 func TestSkipsCanBeClearedTogether(t *testing.T) {

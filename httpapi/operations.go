@@ -3,8 +3,10 @@ package httpapi
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/http"
 
+	"mcpledger/events"
 	"mcpledger/httpapi/api"
 	"mcpledger/httpapi/dashboard"
 )
@@ -18,6 +20,8 @@ func (a *API) GetHealthz(context.Context, api.GetHealthzRequestObject) (api.GetH
 func (a *API) GetReadyz(ctx context.Context, _ api.GetReadyzRequestObject) (api.GetReadyzResponseObject, error) {
 	head, err := a.log.Head(ctx)
 	state := api.Readiness{Sequence: head.Sequence, Head: head.String()}
+	unwritable := a.unwritable()
+	state.Writable = unwritable == ""
 	switch {
 	case err != nil:
 		state.Reason, state.Head = "the log cannot be read", ""
@@ -28,10 +32,26 @@ func (a *API) GetReadyz(ctx context.Context, _ api.GetReadyzRequestObject) (api.
 	case !a.configured():
 		state.Reason = "the config is not in force yet"
 	default:
-		state.Ready = true
+		state.Ready, state.Reason = true, unwritable
 		return api.GetReadyz200JSONResponse(state), nil
 	}
 	return api.GetReadyz503JSONResponse(state), nil
+}
+
+// unwritable says why the log cannot be written, "" when it can. Anybody may read it,
+// so it holds no words of the error, which may name files.
+func (a *API) unwritable() string {
+	log, tells := a.log.(writeState)
+	if !tells {
+		return ""
+	}
+	switch err := log.Unavailable(); {
+	case err == nil:
+		return ""
+	case errors.Is(err, events.ErrCorrupt):
+		return "the log is damaged and cannot be written; the service's own log says more"
+	}
+	return "the log cannot be written: the disk is full or refuses writes; the service's own log says more"
 }
 
 // GetOpenAPI answers GET /openapi.json.

@@ -8,6 +8,13 @@ import (
 	"mcpledger/events"
 )
 
+// writeState is what a log may tell besides what every events.Log does: why it
+// cannot be written at present, nil when it can. A log that does not tell counts as
+// writable.
+type writeState interface {
+	Unavailable() error
+}
+
 // Discovery does what the API is asked to do about servers. It alone makes attempts
 // and writes the events that go with them; the API decides who may ask, and for
 // which servers. Its methods take plain values or discovery's own, so that whoever

@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -46,7 +48,7 @@ func (a *API) ReportEvents(ctx context.Context, r api.ReportEventsRequestObject)
 	if err != nil {
 		return nil, err
 	}
-	reporter := reporter{api: a, source: source, now: a.now()}
+	reporter := reporter{api: a, source: source, now: a.now(), cloudEvents: r.JSONBody == nil}
 	batch := make([]events.Event, len(items))
 	var wrong []api.ItemProblem
 	for i, item := range items {
@@ -60,7 +62,7 @@ func (a *API) ReportEvents(ctx context.Context, r api.ReportEventsRequestObject)
 		wrong = append(wrong, api.ItemProblem{Index: new(i), Detail: p.detail})
 	}
 	if len(wrong) > 0 {
-		p := refuse(codeInvalidEvent, "nothing was written, since event %d is wrong: %s", wrong[0].Index, wrong[0].Detail)
+		p := refuse(codeInvalidEvent, "nothing was written, since event %d is wrong: %s", *wrong[0].Index, wrong[0].Detail)
 		p.also.Errors = wrong
 		return nil, p
 	}
@@ -94,11 +96,17 @@ type reporter struct {
 	api    *API
 	source string
 	now    time.Time
+	// cloudEvents is set for a report of a CloudEvents media type, whose events may
+	// have extension attributes that mean nothing to us.
+	cloudEvents bool
 }
 
 // event checks one reported event and makes it fit for the log. Its problem says
 // what is wrong with it.
 func (r reporter) event(ctx context.Context, item json.RawMessage) (events.Event, error) {
+	if r.cloudEvents {
+		item = withoutExtensions(item)
+	}
 	var e api.ReportedEvent
 	if err := decodeStrict(bytes.NewReader(item), &e); err != nil {
 		return events.Event{}, err
@@ -121,6 +129,28 @@ func (r reporter) event(ctx context.Context, item json.RawMessage) (events.Event
 	}
 	made.Data, err = r.data(e.Type, e.Data)
 	return made, err
+}
+
+// extension is the form of a CloudEvents attribute's name.
+var extension = regexp.MustCompile(`^[a-z0-9]+$`)
+
+// withoutExtensions returns a CloudEvent without the attributes that reports do not
+// have, such as dataschema or the ledgerhash of an event that was read here. What is
+// no attribute stays, to be refused.
+func withoutExtensions(item json.RawMessage) json.RawMessage {
+	var attributes map[string]json.RawMessage
+	if json.Unmarshal(item, &attributes) != nil {
+		return item
+	}
+	ours := fieldsOf(reflect.TypeFor[api.ReportedEvent]())
+	maps.DeleteFunc(attributes, func(name string, _ json.RawMessage) bool {
+		return ours[name] == nil && extension.MatchString(name)
+	})
+	kept, err := json.Marshal(attributes)
+	if err != nil {
+		return item
+	}
+	return kept
 }
 
 func (r reporter) checkEnvelope(e api.ReportedEvent, made events.Event) error {

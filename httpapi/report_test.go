@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -106,6 +107,62 @@ func TestAReportWithoutATimeIsIdempotentToo(t *testing.T) {
 	want(t, "time", w.get("/api/events/untimed").at("time"), "2026-03-04T12:00:00.000Z")
 }
 
+func TestWhatIsReadAsCloudEventsCanBeReported(t *testing.T) {
+	w := newWorld(t)
+	w.configure("weather")
+	w.succeed("weather", weatherTools)
+	w.fail("weather")
+	w.appendAbout("weather", about{call: "c1"}, events.ToolCallStarted{Tool: "forecast"}, events.ToolCallSucceeded{Tool: "forecast", ElapsedMS: 3})
+	batch := header("Content-Type", "application/cloudevents-batch+json")
+	read := w.get("/api/events?server=weather", header("Accept", "application/cloudevents-batch+json")).is(http.StatusOK)
+	runs := w.get("/api/events?type=discovery.run_started", header("Accept", "application/cloudevents-batch+json")).is(http.StatusOK)
+	var all, more, outcomes []map[string]any
+	read.into(&all)
+	runs.into(&more)
+	for _, e := range append(all, more...) {
+		if e["type"] != "server.configured" && e["type"] != "catalogue.changed" {
+			e["dataschema"] = "https://example.org/schema"
+			outcomes = append(outcomes, e)
+		}
+	}
+	body, err := json.Marshal(outcomes)
+	w.must(err)
+	host := bearer(w.token("platform", access.Report))
+	a := w.ask(http.MethodPost, "/api/events", string(body), host, batch).is(http.StatusAccepted)
+	want(t, "accepted", a.at("accepted"), float64(len(outcomes)))
+	want(t, "the reporter's view", w.get("/api/servers/weather").at("reported", 0, "source"), "platform")
+
+	one := `{"id":"one","type":"discovery.failed","subject":"hosted","ledgerhash":"x","data":{}}`
+	w.ask(http.MethodPost, "/api/events", one, host, header("Content-Type", "application/cloudevents+json")).is(http.StatusAccepted)
+	w.ask(http.MethodPost, "/api/events", one, host).refused(http.StatusBadRequest, "invalid_event")
+	w.ask(http.MethodPost, "/api/events", `[{"id":"two","type":"discovery.failed","Subject":"hosted","data":{}}]`, host, batch).
+		refused(http.StatusBadRequest, "invalid_event")
+}
+
+func TestAServerKnownFromReportsSaysWhereToAsk(t *testing.T) {
+	w := newWorld(t)
+	host := bearer(w.token("platform", access.Report))
+	w.ask(http.MethodPost, "/api/events", report("r", "discovery.failed", seen), host).is(http.StatusAccepted)
+	detail := w.get("/api/servers/hosted").refused(http.StatusNotFound, "server_not_found").at("detail").(string)
+	decision, history := "/api/servers/hosted/decision?config_key=x_default&source=platform", "/api/servers/hosted/history"
+	for _, part := range []string{`reports of "platform"`, decision, history} {
+		if !strings.Contains(detail, part) {
+			t.Errorf("the detail has no %s: %s", part, detail)
+		}
+	}
+	w.get(decision).is(http.StatusOK)
+	w.get(history).is(http.StatusOK)
+
+	w.configure("gone")
+	w.append("gone", events.ServerRemoved{})
+	for _, name := range []string{"gone", "never"} {
+		detail := w.get("/api/servers/"+name).refused(http.StatusNotFound, "server_not_found").at("detail").(string)
+		if strings.Contains(detail, "reports") {
+			t.Errorf("nobody reported %s: %s", name, detail)
+		}
+	}
+}
+
 func TestABadReportIsRefusedByIndexAndNoneOfItIsWritten(t *testing.T) {
 	w := newWorld(t)
 	before := w.head()
@@ -126,6 +183,8 @@ func TestABadReportIsRefusedByIndexAndNoneOfItIsWritten(t *testing.T) {
 		"an unknown member":       report("b", "discovery.failed", `{"evidense":{}}`),
 		"unknown evidence":        report("b", "discovery.failed", `{"evidence":{"stdout":"x"}}`),
 		"a wrong type":            report("b", "discovery.failed", `{"evidence":{"exit_code":"1"}}`),
+		"an attribute in caps":    `{"Id":"b","type":"discovery.failed","subject":"s","data":{}}`,
+		"a member in caps":        report("b", "discovery.failed", `{"evidence":{"Error":"x"}}`),
 		"an unknown attribute":    `{"id":"b","type":"discovery.failed","subject":"s","data":{},"extra":1}`,
 		"another specversion":     `{"specversion":"0.3","id":"b","type":"discovery.failed","subject":"s","data":{}}`,
 		"another content type":    `{"datacontenttype":"text/xml","id":"b","type":"discovery.failed","subject":"s","data":{}}`,
@@ -142,6 +201,9 @@ func TestABadReportIsRefusedByIndexAndNoneOfItIsWritten(t *testing.T) {
 			a := w.operate(http.MethodPost, "/api/events", "["+good+","+bad+"]").refused(http.StatusBadRequest, "invalid_event")
 			want(t, "bad ones", len(a.at("errors").([]any)), 1)
 			want(t, "index", a.at("errors", 0, "index"), 1.0)
+			if detail := a.at("detail").(string); !strings.HasPrefix(detail, "nothing was written, since event 1 is wrong: ") {
+				t.Errorf("detail: got %s", detail)
+			}
 			want(t, "written", w.head(), before)
 		})
 	}

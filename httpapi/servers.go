@@ -1,12 +1,14 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -153,9 +155,30 @@ func (a *API) serverAt(ctx context.Context, name, at, setName string) (projectio
 		return v, m, err
 	}
 	if !configured {
-		return v, m, noSuchServer(name)
+		return v, m, a.notConfigured(ctx, name, m.sequence)
 	}
 	return v, m, nil
+}
+
+// notConfigured returns the problem of a server without entry. Of one that only hosts
+// report, it says where to ask.
+func (a *API) notConfigured(ctx context.Context, name string, upTo events.Sequence) error {
+	q := events.Query{Subject: events.ServerName(name), Before: upTo + 1, Desc: true, Limit: 1}
+	entries := q
+	entries.Types = []events.Type{events.TypeServerConfigured}
+	for _, err := range a.log.Read(ctx, entries) {
+		return cmp.Or(err, noSuchServer(name)) // it had an entry once
+	}
+	for e, err := range a.log.Read(ctx, q) {
+		if err != nil {
+			return err
+		}
+		path := "/api/servers/" + url.PathEscape(name)
+		asked := url.Values{"source": {e.Source}, "config_key": {string(e.ConfigKey)}}.Encode()
+		return refuse(codeServerNotFound, "no server named %q is configured; it is known from reports of %q, and %s/decision?%s and %s/history answer for it",
+			name, e.Source, path, asked, path)
+	}
+	return noSuchServer(name)
 }
 
 func noSuchServer(name string) error {
@@ -227,7 +250,9 @@ func (a *API) GetConfig(ctx context.Context, r api.GetConfigRequestObject) (api.
 	}
 	for _, v := range servers {
 		if p := v.Entry.Problem; p != nil {
-			shown.Errors = append(shown.Errors, api.ConfigProblem{File: v.Entry.SourceFile, Server: v.Name, Detail: p.Detail})
+			shown.Errors = append(shown.Errors, api.ConfigProblem{
+				File: v.Entry.SourceFile, Line: p.Line, Column: p.Column, Server: v.Name, Detail: p.Detail,
+			})
 		}
 	}
 	for _, w := range c.Warnings {

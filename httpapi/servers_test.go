@@ -267,7 +267,7 @@ func TestConfigTellsFilesAndWhatIsWrong(t *testing.T) {
 		{File: "/etc/mcp.json", Line: 3, Column: 7, Server: "a", Detail: "unknown field"},
 	}})
 	w.configure("a", func(d *events.ServerConfigured) {
-		d.Problem = &events.EntryProblem{Code: events.ProblemMalformed, Detail: "neither command nor url"}
+		d.Problem = &events.EntryProblem{Code: events.ProblemMalformed, Detail: "neither command nor url", Line: 5, Column: 12}
 	})
 	w.append("", events.ConfigRejected{ConfigProblem: events.ConfigProblem{File: "/etc/mcp.json", Line: 9, Detail: "unexpected }"}})
 	a := w.get("/api/config").is(http.StatusOK)
@@ -275,5 +275,7 @@ func TestConfigTellsFilesAndWhatIsWrong(t *testing.T) {
 	want(t, "loaded", a.at("loaded_at"), "2026-03-04T12:00:00.000Z")
 	want(t, "rejected", a.at("errors", 0, "detail"), "unexpected }")
 	want(t, "fault of an entry", a.at("errors", 1, "server"), "a")
+	want(t, "its line", a.at("errors", 1, "line"), 5.0)
+	want(t, "its column", a.at("errors", 1, "column"), 12.0)
 	want(t, "warning", a.at("warnings", 0, "column"), 7.0)
 }

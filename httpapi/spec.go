@@ -33,7 +33,8 @@ type operation struct {
 // contract is the OpenAPI document, read once at the start.
 type contract struct {
 	operations []operation
-	json       []byte // as it is served
+	schemas    map[string]schema // those with a name
+	json       []byte            // as it is served
 }
 
 // schema is what a parameter may be.
@@ -80,7 +81,7 @@ func readContract(text []byte) (*contract, error) {
 	if err := yaml.Unmarshal(text, &doc); err != nil {
 		return nil, fmt.Errorf("read contract: %w", err)
 	}
-	c := &contract{}
+	c := &contract{schemas: doc.Components.Schemas}
 	for _, methods := range doc.Paths {
 		for _, o := range methods {
 			op := operation{ID: o.ID, Long: o.Long, Params: map[string]schema{}}

@@ -673,6 +673,9 @@ type CloudEventDatacontenttype string
 // CloudEventSpecversion defines model for CloudEvent.Specversion.
 type CloudEventSpecversion string
 
+// CloudEventReport One reported CloudEvent or an array of them
+type CloudEventReport = json.RawMessage
+
 // Config defines model for Config.
 type Config struct {
 	// Errors Why the last load was refused, and what is wrong with single entries
@@ -737,14 +740,17 @@ type DiscoverAccepted struct {
 
 // DiscoverSelection defines model for DiscoverSelection.
 type DiscoverSelection struct {
+	// Class Of the cause; empty for any
 	Class rules.Class `json:"class,omitempty"`
 
 	// Force Also the skipped
-	Force     bool                    `json:"force,omitempty"`
-	Reason    string                  `json:"reason,omitempty"`
-	Servers   []ServerName            `json:"servers,omitempty"`
-	Signature string                  `json:"signature,omitempty"`
-	State     projections.ServerState `json:"state,omitempty"`
+	Force     bool         `json:"force,omitempty"`
+	Reason    string       `json:"reason,omitempty"`
+	Servers   []ServerName `json:"servers,omitempty"`
+	Signature string       `json:"signature,omitempty"`
+
+	// State Empty for any
+	State projections.ServerState `json:"state,omitempty"`
 }
 
 // DiscoveryOutcome defines model for DiscoveryOutcome.
@@ -940,12 +946,17 @@ type Reachability = projections.Reachability
 // Readiness defines model for Readiness.
 type Readiness struct {
 	// Head N:HASH, to note elsewhere and verify the log against later
-	Head  string `json:"head"`
-	Ready bool   `json:"ready"`
+	Head string `json:"head"`
 
-	// Reason Why it is not ready
+	// Ready Questions are answered
+	Ready bool `json:"ready"`
+
+	// Reason Why it is not ready, or not writable
 	Reason   string   `json:"reason"`
 	Sequence Sequence `json:"sequence"`
+
+	// Writable What is asked for can be recorded
+	Writable bool `json:"writable"`
 }
 
 // Reasoned defines model for Reasoned.
@@ -1047,6 +1058,9 @@ type Reported struct {
 	State       ServerState  `json:"state"`
 	StateReason string       `json:"state_reason"`
 }
+
+// ReportedCloudEvent As ReportedEvent; other attributes, of lower-case letters and digits, are ignored
+type ReportedCloudEvent = json.RawMessage
 
 // ReportedEvent defines model for ReportedEvent.
 type ReportedEvent struct {
@@ -1761,10 +1775,10 @@ type ClassifyEvidenceJSONRequestBody = ClassifyRequest
 type DiscoverServersJSONRequestBody = DiscoverSelection
 
 // ReportEventsApplicationCloudeventsPlusJSONRequestBody defines body for ReportEvents for application/cloudevents+json ContentType.
-type ReportEventsApplicationCloudeventsPlusJSONRequestBody = Report
+type ReportEventsApplicationCloudeventsPlusJSONRequestBody = CloudEventReport
 
 // ReportEventsApplicationCloudeventsBatchPlusJSONRequestBody defines body for ReportEvents for application/cloudevents-batch+json ContentType.
-type ReportEventsApplicationCloudeventsBatchPlusJSONRequestBody = Report
+type ReportEventsApplicationCloudeventsBatchPlusJSONRequestBody = CloudEventReport
 
 // ReportEventsJSONRequestBody defines body for ReportEvents for application/json ContentType.
 type ReportEventsJSONRequestBody = Report
