@@ -333,3 +333,41 @@ func TestAPersonsWordsAreRecordedWithoutSecrets(t *testing.T) {
 		}
 	}
 }
+
+func TestAnEntryMaySayWhichEraToBeginWith(t *testing.T) {
+	w := newWorld(t)
+	w.program("both", mcptest.Fake{Era: mcptest.Both})
+	w.program("pinned", mcptest.Fake{Era: mcptest.Both})
+	w.entries["pinned"]["mcpledger"] = map[string]any{"era": "modern"}
+	w.entries["wrong"] = map[string]any{"command": "true", "mcpledger": map[string]any{"era": "stone"}}
+	r := w.start()
+	if got := r.awaitState("both", projections.StateReady).ProtocolVersion; got == "2026-07-28" {
+		t.Errorf("without a word it began with %s", got)
+	}
+	if got := r.awaitState("pinned", projections.StateReady).ProtocolVersion; got != "2026-07-28" {
+		t.Errorf("a modern entry spoke %s", got)
+	}
+	if got := r.server("wrong").Needs; got != projections.NeedsConfig {
+		t.Errorf("an unknown era needs %s", got)
+	}
+}
+
+func TestACatalogueStaysOfferedWhileChangedValuesAreTried(t *testing.T) {
+	w := newWorld(t)
+	w.env["SALT"] = "first-value"
+	launches := w.program("salted", mcptest.Fake{})
+	w.entries["salted"]["args"] = []string{"${SALT}"}
+	r := w.start()
+	known := r.awaitState("salted", projections.StateReady).Catalogue
+	w.env["SALT"] = "second-value"
+	if got := r.reload()["salted"]; got != events.ChangeValues {
+		t.Errorf("a value is a change of %q", got)
+	}
+	if v := r.server("salted"); !v.Offered() || v.Catalogue.Hash != known.Hash {
+		t.Errorf("its tools are not offered meanwhile: %s, %s", v.State, v.Reason)
+	}
+	r.await("salted", "the probe", func(v projections.Server) bool {
+		return v.Last != nil && v.Last.Trigger == events.TriggerConfigChanged && v.State == projections.StateReady
+	})
+	wantLaunches(t, launches, 2, "one value changed")
+}

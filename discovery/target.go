@@ -64,9 +64,12 @@ func (s *Service) budget(srv *config.Server) upstream.Budget {
 	return b
 }
 
-// era returns the protocol era the server's connection settled on, as the log
-// remembers it.
+// era returns the protocol era to begin with: the entry's own, or the one the server's
+// connection settled on, as the log remembers it.
 func (s *Service) era(srv *config.Server) upstream.Era {
+	if srv.Era != "" {
+		return upstream.Era(srv.Era)
+	}
 	version := ""
 	_ = s.engine.View(func(st *projections.State) { version = st.ProtocolVersion(srv.Name) })
 	switch {

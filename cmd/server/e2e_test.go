@@ -71,7 +71,11 @@ func TestE2ERealServersAreListedAsTheyAre(t *testing.T) {
 	servers := make([]realServer, len(realServers))
 	for i, s := range realServers {
 		servers[i] = s.filled(bin, home, fill)
-		entries[s.name] = map[string]any{"command": servers[i].bin, "args": servers[i].args, "env": servers[i].env}
+		entry := map[string]any{"command": servers[i].bin, "args": servers[i].args, "env": servers[i].env}
+		if s.modern {
+			entry["mcpledger"] = map[string]any{"era": "modern"}
+		}
+		entries[s.name] = entry
 	}
 	url := startEverythingHTTP(t, bin, home)
 	entries["everything-http"] = map[string]any{"type": "http", "url": url}
@@ -89,8 +93,8 @@ func TestE2ERealServersAreListedAsTheyAre(t *testing.T) {
 				return
 			}
 			protocol := wantSameTools(t, got, &mcp.CommandTransport{Command: s.peerCommand()})
-			if s.modern && protocol != "2026-07-28" {
-				t.Errorf("the peer reached it with protocol %q, so it does not show what it is here for", protocol)
+			if ours := service.protocol(t, s.name); s.modern && (protocol != "2026-07-28" || ours != protocol) {
+				t.Errorf("reached with protocol %q, by the peer with %q, want 2026-07-28 both", ours, protocol)
 			}
 		})
 	}
@@ -185,6 +189,16 @@ func (s runningService) settledTools(t *testing.T, limit time.Duration) []toolsA
 			t.Fatalf("servers still without outcome after %s: %+v", limit, all)
 		}
 	}
+}
+
+// protocol returns the protocol version we speak with a server.
+func (s runningService) protocol(t *testing.T, name string) string {
+	t.Helper()
+	var server struct {
+		ProtocolVersion string `json:"protocol_version"`
+	}
+	s.get(t, "/api/servers/"+name, &server)
+	return server.ProtocolVersion
 }
 
 func (s runningService) get(t *testing.T, path string, into any) {

@@ -89,6 +89,7 @@ type entry struct {
 	disabled    bool
 	timeouts    Timeouts
 	inheritEnv  []string
+	era         string
 	settings    events.Settings
 
 	given    map[string]string // our name of a field -> its name in the file

@@ -51,6 +51,7 @@ func entryPart(secret []byte, e *entry) string {
 	d.span("timeouts.call", e.timeouts.Call)
 	d.span("timeouts.call_total", e.timeouts.CallTotal)
 	d.list("inherit_env", e.inheritEnv)
+	d.text("era", e.era)
 	return d.sum()
 }
 

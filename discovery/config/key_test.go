@@ -67,6 +67,7 @@ func TestTheEntryPartCoversWhatMakesTheConnection(t *testing.T) {
 		{"a timeout", stdio, stdio + `, "mcpledger": {"timeouts": {"start": "1s"}}`, false},
 		{"which timeout", stdio + `, "mcpledger": {"timeouts": {"start": "1s"}}`, stdio + `, "mcpledger": {"timeouts": {"call": "1s"}}`, false},
 		{"an inherited variable", stdio, stdio + `, "mcpledger": {"inherit_env": ["A"]}`, false},
+		{"the era", stdio, stdio + `, "mcpledger": {"era": "modern"}`, false},
 		{"a malformed entry's text", `"command": 1`, `"command": 2`, false},
 		{"an argument that is like a variable", stdio + `, "args": ["A", "1"]`, stdio + `, "env": {"A": "1"}`, false},
 

@@ -11,6 +11,13 @@ import (
 	"mcpledger/events"
 )
 
+// The values of Server.Era. Legacy begins with initialize, up to revision 2025-11-25;
+// modern with server/discover, from 2026-07-28.
+const (
+	EraLegacy = "legacy"
+	EraModern = "modern"
+)
+
 // InheritAll in Server.InheritEnv stands for all of the service's variables.
 const InheritAll = "*"
 
@@ -35,6 +42,9 @@ type Server struct {
 	// own. Sorted.
 	InheritEnv []string
 	Timeouts   Timeouts
+	// Era is the protocol era to begin with: EraLegacy, EraModern, or empty to find
+	// out and remember.
+	Era string
 
 	// Runner is the package runner that Command is, such as "npx" or "docker run",
 	// and Package what it runs; both empty for another program.
@@ -62,7 +72,7 @@ func build(e *entry, opts Options) (s *Server, warnings []events.ConfigProblem, 
 		inputs: e.doc.inputs, secrets: &known,
 	}
 	s = &Server{
-		Name: e.name, Transport: e.transport, InheritEnv: e.inheritEnv, Timeouts: e.timeouts,
+		Name: e.name, Transport: e.transport, InheritEnv: e.inheritEnv, Timeouts: e.timeouts, Era: e.era,
 		Description: e.description, Disabled: e.disabled, Settings: e.settings, SourceFile: e.doc.path,
 	}
 	fromFile := x.readEnvFile(e.envFile)

@@ -41,6 +41,13 @@ func (e *entry) readOwn(m member) {
 			default:
 				e.fault(m.at, `"session" must be "shared" or "per_client"`)
 			}
+		case "era":
+			switch s := e.text(m); s {
+			case EraLegacy, EraModern:
+				e.era = s
+			default:
+				e.fault(m.at, `"era" must be "legacy" (initialize) or "modern" (server/discover)`)
+			}
 		case "max_result":
 			e.settings.MaxResult = e.positive(m)
 		case "record_calls":
