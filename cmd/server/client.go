@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -36,11 +37,37 @@ type problem struct {
 	Detail string `json:"detail"`
 }
 
+// Error says what is wrong in the words of the command line, which has other ways to
+// look things up than the HTTP contract has.
 func (e *problem) Error() string {
+	what, _, _ := strings.Cut(e.Detail, ";")
+	switch e.Code {
+	case "server_not_found":
+		return what + "; run \"server servers\" for those there are"
+	case "unknown_rules":
+		return "--rules: " + what + "; run \"server rules list\" for those there are"
+	case "at_in_future":
+		return "that moment is beyond the head of the log, give an earlier one"
+	}
 	if e.Detail != "" {
 		return e.Detail
 	}
 	return e.Title
+}
+
+// wrongUsage reports whether the request asked for what no service could answer.
+func (e *problem) wrongUsage() bool {
+	return slices.Contains([]string{"invalid_parameter", "invalid_at", "invalid_limit", "at_in_future", "unknown_rules"}, e.Code)
+}
+
+// isUnreachable reports whether err is that nobody answered, or somebody who is no
+// service.
+func isUnreachable(err error) bool {
+	if refused, ok := errors.AsType[*problem](err); ok {
+		return refused.Code == ""
+	}
+	_, failed := errors.AsType[*url.Error](err)
+	return failed
 }
 
 // openClient finds whom to ask: --url, else the service that holds the data folder,

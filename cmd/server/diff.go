@@ -25,6 +25,11 @@ func (p *program) diffCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&rules, "rules", "", "judge both moments by another rule `set`")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		for i, at := range args {
+			if err := checkMoment(at, p.now()); err != nil {
+				return usagef("the %s moment is %q, %v", []string{"first", "second"}[i], at, err)
+			}
+		}
 		query := url.Values{"from": {args[0]}}
 		if len(args) == 2 {
 			query.Set("to", args[1])

@@ -73,7 +73,7 @@ func (p *program) discoverOne(cmd *cobra.Command, c *client, name events.ServerN
 	err := printAnswer(p, path, raw, func(o api.DiscoveryOutcome) error {
 		what := string(o.Outcome)
 		if o.Error != "" {
-			what += ", " + string(o.Class) + ": " + o.Error
+			what += ", " + string(o.Class) + ": " + brief(o.Error)
 		}
 		fmt.Fprintf(p.stdout, "%s %s; it is %s now\n", oneLine(string(name)), oneLine(what), o.State)
 		return nil

@@ -32,7 +32,20 @@ func whatOf(e api.Event) string {
 	if e.Classification != nil {
 		what = strings.TrimSpace(string(e.Classification.Class) + ": " + what)
 	}
-	return what
+	return brief(what)
+}
+
+// briefLength is how many characters of a cause are shown where a line has to do;
+// --json and why show all of it.
+const briefLength = 200
+
+// brief makes one short line of a text.
+func brief(s string) string {
+	line := []rune(strings.Join(strings.Fields(s), " "))
+	if len(line) > briefLength {
+		return strings.TrimSpace(string(line[:briefLength-1])) + "…"
+	}
+	return string(line)
 }
 
 func inWords(d events.Data) string {

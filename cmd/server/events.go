@@ -29,8 +29,8 @@ func (p *program) eventsCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&server, "server", "", "only events about this `server`")
 	cmd.Flags().StringVar(&eventType, "type", "", "only events of this `type`, such as discovery.failed")
-	cmd.Flags().StringVar(&since, "since", "", "only from this `time` on, such as 2026-03-04T12:00:00Z")
-	cmd.Flags().Int64Var(&after, "after", 0, "only events after this `sequence`")
+	cmd.Flags().Var(timeOf(&since), "since", "only from this `time` on, such as 2026-03-04T12:00:00Z")
+	cmd.Flags().Var(wholeNumber(&after, 0, 0), "after", "only events after this `sequence`")
 	cmd.Flags().BoolVar(&follow, "follow", false, "print new events as they come, until interrupted")
 	listLimit(cmd, &limit)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

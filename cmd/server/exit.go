@@ -35,8 +35,11 @@ func (p *program) report(err error) int {
 	if exit, ok := errors.AsType[*exitError](err); ok {
 		code = exit.code
 	}
+	if refused, ok := errors.AsType[*problem](err); ok && refused.wrongUsage() {
+		code = exitUsage
+	}
 	if err.Error() != "" {
-		fmt.Fprintf(p.stderr, "mcpledger: %v\n", err)
+		fmt.Fprintf(p.stderr, "mcpledger: %s\n", printable(err.Error()))
 	}
 	return code
 }

@@ -22,14 +22,24 @@ func (p *program) exportCommand() *cobra.Command {
 		Args: noArgs,
 	}
 	cmd.Flags().StringVar(&out, "out", "", "a new `file` to write to; default: standard output")
-	cmd.Flags().Int64Var(&first, "first", 0, "the first event, by `sequence`; default: the first of the log")
-	cmd.Flags().Int64Var(&last, "last", 0, "the last event, by `sequence`; default: the last of the log")
+	cmd.Flags().Var(wholeNumber(&first, 1, 0), "first", "the first event, by `sequence`; default: the first of the log")
+	cmd.Flags().Var(wholeNumber(&last, 1, 0), "last", "the last event, by `sequence`; default: the last of the log")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		if last != 0 && first > last {
+			return usagef("--first %d comes after --last %d, give them in the order of the log", first, last)
+		}
 		log, err := sqlite.OpenReader(cmd.Context(), p.dataDir)
 		if err != nil {
 			return withNextStep(err)
 		}
 		defer func() { err = errors.Join(err, log.Close()) }()
+		head, err := log.Head(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if first > int64(head.Sequence) {
+			return usagef("--first %d is beyond the head of the log, give one of its sequences, up to %d", first, head.Sequence)
+		}
 		w, finish, err := p.createOutput(out)
 		if err != nil {
 			return err

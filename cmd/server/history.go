@@ -4,7 +4,16 @@ import (
 	"net/url"
 
 	"github.com/spf13/cobra"
+
+	"mcpledger/projections"
+	"mcpledger/projections/rules"
 )
+
+// outcomes are the words that --outcome takes.
+var outcomes = []projections.Outcome{
+	projections.OutcomeSucceeded, projections.OutcomeFailed, projections.OutcomeSkipped,
+	projections.OutcomeCancelled, projections.OutcomeAbandoned, projections.OutcomeRefused,
+}
 
 func (p *program) historyCommand() *cobra.Command {
 	var outcome, class, since string
@@ -14,11 +23,11 @@ func (p *program) historyCommand() *cobra.Command {
 		Short: "List what happened with a server, newest first",
 		Args:  exactArgs("NAME"),
 	}
-	cmd.Flags().StringVar(&outcome, "outcome", "", "only this `outcome`, such as failed")
-	cmd.Flags().StringVar(&class, "class", "", "only failures of this `class`")
-	cmd.Flags().StringVar(&since, "since", "", "only from this `time` on, such as 2026-03-04T12:00:00Z")
+	cmd.Flags().Var(choice(&outcome, outcomes...), "outcome", "only this `outcome`, such as failed")
+	cmd.Flags().Var(choice(&class, rules.Classes...), "class", "only failures of this `class`")
+	cmd.Flags().Var(timeOf(&since), "since", "only from this `time` on, such as 2026-03-04T12:00:00Z")
 	listLimit(cmd, &limit)
-	query := moment(cmd)
+	query := p.moment(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		q := query()
 		set(q, "outcome", outcome)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
 
 	"mcpledger/events"
 	"mcpledger/events/sqlite"
@@ -18,6 +20,12 @@ func (p *program) openLog(ctx context.Context, dir string, logger *slog.Logger) 
 		return nil, withNextStep(err)
 	}
 	return log, nil
+}
+
+// hasLog reports whether there is a log in dir.
+func hasLog(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "ledger.db"))
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // withNextStep adds to an error of the log what a person can do about it.

@@ -37,17 +37,17 @@ func (p *program) preflightCommand() *cobra.Command {
 		Long: "Tell whether the servers named, or all, are ready. Nothing is connected or started.\n" +
 			"The exit code is that of the first server that is not ready: 10 unknown server,\n" +
 			"11 skipped, 12 blocked, 13 unreachable or failed, 14 still discovering, 15 disabled;\n" +
-			"0 when all are ready, 20 when there is no service and no log.",
+			"0 when all are ready, 20 when there is no log and no service that answers.",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			c, err := p.openClient(cmd.Context())
-			if errors.Is(err, fs.ErrNotExist) {
+			if err == nil {
+				err = closing(c, func(c *client) error { return p.preflight(cmd, c, names) })
+			}
+			if errors.Is(err, fs.ErrNotExist) || isUnreachable(err) {
 				return &exitError{code: exitNoLedger, message: err.Error()}
 			}
-			if err != nil {
-				return err
-			}
-			return closing(c, func(c *client) error { return p.preflight(cmd, c, names) })
+			return err
 		},
 	}
 }

@@ -34,12 +34,13 @@ func closing(c *client, fn func(*client) error) (err error) {
 
 // moment adds the flags that read the past or re-judge it, and returns what they ask
 // for as parameters of the HTTP contract.
-func moment(cmd *cobra.Command) func() url.Values {
-	at := cmd.Flags().String("at", "", "show the past: a `moment`, such as 2026-03-04T12:00:00Z or a sequence")
+func (p *program) moment(cmd *cobra.Command) func() url.Values {
+	var at string
+	cmd.Flags().Var(momentOf(&at, p.now), "at", "show the past: a `moment`, such as 2026-03-04T12:00:00Z or a sequence")
 	rules := cmd.Flags().String("rules", "", "judge by another rule `set`")
 	return func() url.Values {
 		query := url.Values{}
-		set(query, "at", *at)
+		set(query, "at", at)
 		set(query, "rules", *rules)
 		return query
 	}
@@ -54,7 +55,8 @@ func set(query url.Values, name, value string) {
 
 // listLimit adds the flag that bounds a list of events.
 func listLimit(cmd *cobra.Command, limit *int) {
-	cmd.Flags().IntVar(limit, "limit", 100, "at most so `many`, the newest; 0 for all")
+	*limit = 100
+	cmd.Flags().Var(wholeNumber(limit, 0, 0), "limit", "at most so `many`, the newest; 0 for all")
 }
 
 // list asks for the items of a list, over all pages, at most limit of them if that is

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -47,6 +48,9 @@ func (p *program) rootCommand() *cobra.Command {
 		p.verifyCommand(), p.exportCommand(), p.importCommand(), p.backupCommand(),
 		p.stdioCommand(), rules, p.tokenCommand(), p.versionCommand(), p.sampleServerCommand())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if wrong := wrongValue(err); wrong != nil {
+			return wrong
+		}
 		return usagef("%v, run \"%s --help\" for the flags", err, cmd.CommandPath())
 	})
 	return root
@@ -69,6 +73,10 @@ func (p *program) flagsFromEnv(flags *pflag.FlagSet) error {
 		}
 		for _, v := range values {
 			if err := flags.Set(f.Name, v); err != nil {
+				if advice, ours := errors.AsType[adviceError](err); ours {
+					wrong = usagef("%s is %q, %s", name, value, advice)
+					return
+				}
 				wrong = usagef("%s is %q, which --%s does not take: %v", name, value, f.Name, err)
 			}
 		}

@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -23,7 +25,12 @@ type sampleFleet struct {
 
 // startSampleFleet writes the fleet's config into dir and starts its HTTP servers.
 func startSampleFleet(dir string) (*sampleFleet, error) {
-	dir = filepath.Join(dir, "sample")
+	// What the entries name is absolute, for they are the same connections wherever the
+	// program is started.
+	dir, err := filepath.Abs(filepath.Join(dir, "sample"))
+	if err != nil {
+		return nil, fmt.Errorf("start the sample fleet: %w", err)
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("start the sample fleet: %w", err)
 	}
@@ -41,7 +48,11 @@ func startSampleFleet(dir string) (*sampleFleet, error) {
 	f.http = &http.Server{Handler: routes}
 	go func() { _ = f.http.Serve(listener) }() // ends with Close
 
-	config, err := sampleConfig(dir, "http://"+listener.Addr().String())
+	program, err := linkProgram(dir)
+	var config []byte
+	if err == nil {
+		config, err = sampleConfig(dir, program, "http://"+listener.Addr().String())
+	}
 	if err == nil {
 		err = os.WriteFile(f.configFile, config, 0o600)
 	}
@@ -73,12 +84,26 @@ func (f *sampleFleet) listen() (net.Listener, error) {
 	return net.Listen("tcp", "127.0.0.1:0")
 }
 
-// sampleConfig writes the fleet as an mcp.json such as people have.
-func sampleConfig(dir, httpBase string) ([]byte, error) {
+// linkProgram has dir/server lead to this program and returns that path. The program
+// itself lies somewhere else at each "go run", so an entry that named it would be a new
+// connection at each start.
+func linkProgram(dir string) (string, error) {
 	program, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return "", err
 	}
+	link := filepath.Join(dir, "server")
+	if err := os.Remove(link + ".new"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	if err := os.Symlink(program, link+".new"); err != nil {
+		return "", err
+	}
+	return link, os.Rename(link+".new", link)
+}
+
+// sampleConfig writes the fleet as an mcp.json such as people have.
+func sampleConfig(dir, program, httpBase string) ([]byte, error) {
 	sample := func(args ...string) []string { return append([]string{"sample-server"}, args...) }
 	type entry map[string]any
 	return json.MarshalIndent(map[string]any{"mcpServers": map[string]entry{

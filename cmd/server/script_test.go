@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"net/http"
 	"os"
 	"regexp"
 	"strings"
@@ -9,6 +11,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
+
+	"mcpledger/httpapi/api"
 )
 
 func TestMain(m *testing.M) {
@@ -31,6 +35,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"await":  await,
 			"code":   code,
+			"pin":    pin,
 			"signal": signalService,
 		},
 	})
@@ -73,6 +78,19 @@ func code(ts *testscript.TestScript, neg bool, args []string) {
 	if got != args[0] {
 		ts.Fatalf("exit code %s, want %s\n%s%s", got, args[0], ts.ReadFile("stdout"), ts.ReadFile("stderr"))
 	}
+}
+
+// pin has the service that holds a data folder set a server aside: pin FOLDER SERVER
+func pin(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: pin FOLDER SERVER")
+	}
+	p := &program{dataDir: ts.MkAbs(args[0]), lookupEnv: os.LookupEnv, now: time.Now}
+	c, err := p.openClient(context.Background())
+	ts.Check(err)
+	ts.Check(closing(c, func(c *client) error {
+		return c.ask(context.Background(), http.MethodPut, "/api/servers/"+args[1]+"/skip", nil, api.Pin{Reason: "it is looked at"}, nil)
+	}))
 }
 
 // signalService sends a signal to the service that holds a data folder: signal HUP

@@ -60,7 +60,8 @@ func (o *serveOptions) addTo(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.requireToken, "require-token", false, "want a token for everything, from this machine too")
 	flags.StringArrayVar(&o.allowedHosts, "allowed-host", nil, "a `host` name under which the service may be asked; may be given several times")
 	flags.StringArrayVar(&o.allowedOrigins, "allowed-origin", nil, "an `origin` whose pages may ask the service; may be given several times")
-	flags.IntVar(&o.nameLimit, "name-limit", gateway.DefaultNameLimit, "the most `bytes` in the name of a tool at the MCP endpoint; longer ones are shortened")
+	o.nameLimit = gateway.DefaultNameLimit
+	flags.Var(wholeNumber(&o.nameLimit, gateway.MinNameLimit, gateway.MaxNameLimit), "name-limit", "the most `bytes` in the name of a tool at the MCP endpoint; longer ones are shortened")
 }
 
 // serve runs the service until a signal ends it. The first SIGINT or SIGTERM has it
@@ -70,7 +71,7 @@ func (p *program) serve(ctx context.Context, o serveOptions, dataGiven bool) err
 	if err != nil {
 		return err
 	}
-	if err := p.checkListen(o.listen); err != nil {
+	if err := p.checkListen(ctx, o.listen); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -112,7 +113,8 @@ func (p *program) serve(ctx context.Context, o serveOptions, dataGiven bool) err
 }
 
 // sampleFleet starts the sample fleet and says so. Unless a data folder was given it
-// makes a temporary one, which remove removes.
+// makes a temporary one, which remove removes; one that was given and did not exist goes
+// if it has got no log.
 func (p *program) sampleFleet(dataGiven bool) (fleet *sampleFleet, remove func(), err error) {
 	remove = func() {}
 	if !dataGiven {
@@ -121,6 +123,15 @@ func (p *program) sampleFleet(dataGiven bool) (fleet *sampleFleet, remove func()
 		}
 		temporary := p.dataDir
 		remove = func() { _ = os.RemoveAll(temporary) }
+	}
+	if _, err := os.Stat(p.dataDir); errors.Is(err, os.ErrNotExist) {
+		made := p.dataDir
+		remove = func() {
+			if !hasLog(made) {
+				_ = os.RemoveAll(filepath.Join(made, "sample"))
+				_ = os.Remove(made) // stays if somebody else put something there
+			}
+		}
 	}
 	fleet, err = startSampleFleet(p.dataDir)
 	if err != nil {
@@ -168,10 +179,13 @@ func (p *program) newLogger(format string) (*slog.Logger, error) {
 
 // checkListen refuses an address that other machines can reach, unless there are
 // tokens to tell who asks.
-func (p *program) checkListen(listen string) error {
-	host, _, err := net.SplitHostPort(listen)
+func (p *program) checkListen(ctx context.Context, listen string) error {
+	host, port, err := net.SplitHostPort(listen)
+	if err == nil {
+		_, err = net.DefaultResolver.LookupPort(ctx, "tcp", port)
+	}
 	if err != nil {
-		return usagef("--listen is %q, give a host and a port, such as 127.0.0.1:8132", listen)
+		return usagef("--listen is %q, give a host and a port up to 65535, such as 127.0.0.1:8132", listen)
 	}
 	if isLoopback(host) {
 		return nil

@@ -7,6 +7,20 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcpledger/httpapi/api"
+	"mcpledger/projections"
+	"mcpledger/projections/rules"
+)
+
+// The words that --state and --needs take.
+var (
+	serverStates = []projections.ServerState{
+		projections.StateDisabled, projections.StateBlocked, projections.StateSkipped, projections.StateDiscovering,
+		projections.StateUnreachable, projections.StateFailed, projections.StateReady,
+	}
+	serverNeeds = []projections.Needs{
+		projections.NeedsNothing, projections.NeedsWait, projections.NeedsLogin, projections.NeedsCredential,
+		projections.NeedsConfig, projections.NeedsDependency, projections.NeedsOperator,
+	}
 )
 
 func (p *program) serversCommand() *cobra.Command {
@@ -16,10 +30,10 @@ func (p *program) serversCommand() *cobra.Command {
 		Short: "List the servers with their state and the reason for it",
 		Args:  noArgs,
 	}
-	cmd.Flags().StringVar(&state, "state", "", "only servers in this `state`, such as skipped")
-	cmd.Flags().StringVar(&needs, "needs", "", "only servers that `need` this, such as dependency")
-	cmd.Flags().StringVar(&class, "class", "", "only servers whose cause is of this `class`")
-	query := moment(cmd)
+	cmd.Flags().Var(choice(&state, serverStates...), "state", "only servers in this `state`, such as skipped")
+	cmd.Flags().Var(choice(&needs, serverNeeds...), "needs", "only servers that `need` this, such as dependency")
+	cmd.Flags().Var(choice(&class, rules.Classes...), "class", "only servers whose cause is of this `class`")
+	query := p.moment(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		q := query()
 		set(q, "state", state)

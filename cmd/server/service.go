@@ -9,8 +9,10 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/google/uuid"
@@ -49,6 +51,30 @@ type service struct {
 // runService opens what the service needs, in the order in which a person can do
 // something about what is missing, and runs it until ctx ends.
 func (p *program) runService(ctx context.Context, o serveOptions, logger *slog.Logger, hangups <-chan os.Signal) (err error) {
+	load := func(key []byte) (*config.Config, error) {
+		return config.Load(config.Options{
+			Files: o.configFiles, Key: sqlite.DeriveKey(key, "config key"), LookupEnv: p.lookupEnv,
+		})
+	}
+	// The folder's key comes with its log, and a config that cannot be used is to leave
+	// neither behind; so it is read once under any key.
+	if _, err := load([]byte("to check the files")); err != nil {
+		return &exitError{code: exitUsage, message: err.Error()}
+	}
+	var set *rules.Set
+	if o.rules != "" {
+		if set, err = namedRules(o.rules); err != nil {
+			return err
+		}
+	}
+	// A port that is taken leaves nothing behind either. Where there is a log, the
+	// service that holds it is likely to hold the port too, and is the better answer.
+	listener, listenErr := listen(ctx, o.listen)
+	if listenErr == nil {
+		defer listener.Close()
+	} else if !hasLog(p.dataDir) {
+		return listenErr
+	}
 	log, err := p.openLog(ctx, p.dataDir, logger)
 	if err != nil {
 		return err
@@ -61,28 +87,19 @@ func (p *program) runService(ctx context.Context, o serveOptions, logger *slog.L
 	if log.KeyCreated() {
 		logger.WarnContext(ctx, "the log came without its secret.key, so every server is a new connection and is tried once")
 	}
-	load := func() (*config.Config, error) {
-		return config.Load(config.Options{
-			Files: o.configFiles, Key: sqlite.DeriveKey(key, "config key"), LookupEnv: p.lookupEnv,
-		})
+	if listenErr != nil {
+		return listenErr
 	}
-	if _, err := load(); err != nil {
-		return &exitError{code: exitUsage, message: err.Error()}
+	if set == nil {
+		if set, err = activeRules(ctx, log); err != nil {
+			return err
+		}
 	}
-	set, err := startRules(ctx, o.rules, log)
-	if err != nil {
-		return err
-	}
-	listener, err := listen(ctx, o.listen)
-	if err != nil {
-		return err
-	}
-	defer listener.Close()
 
 	s := &service{log: log, logger: logger, source: instanceName(key), now: p.now, engine: projections.NewEngine(log, set, log)}
 	s.discovery = discovery.New(discovery.Options{
-		Log: log, Engine: s.engine, Source: s.source, Version: version, Load: load, Logger: logger, Now: p.now,
-		VerifyOnStart: o.verifyOnStart, Mark: s.source, CallKey: sqlite.DeriveKey(key, "call arguments"),
+		Log: log, Engine: s.engine, Source: s.source, Version: version, Load: func() (*config.Config, error) { return load(key) }, Logger: logger, Now: p.now,
+		VerifyOnStart: o.verifyOnStart, Mark: folderMark(p.dataDir, s.source), CallKey: sqlite.DeriveKey(key, "call arguments"),
 	})
 	operator, err := access.OperatorToken(p.dataDir)
 	if err != nil {
@@ -205,13 +222,19 @@ func (s *service) followConfig(ctx context.Context, hangups <-chan os.Signal) {
 	}
 }
 
-// startRules returns the rule set to start with: the one asked for, else the one the
-// log was judged by last.
-func startRules(ctx context.Context, asked string, log events.Log) (*rules.Set, error) {
-	if asked != "" {
-		return namedRules(asked)
+// folderMark names the data folder on this machine and no copy of it, though a copy has
+// the same instance name. It is empty, and nothing is marked, if the folder cannot be
+// told apart.
+func folderMark(dir, source string) string {
+	info, err := os.Stat(filepath.Join(dir, "ledger.lock"))
+	if err != nil {
+		return ""
 	}
-	return activeRules(ctx, log)
+	file, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("%s-%x-%x", source, file.Dev, file.Ino)
 }
 
 // instanceName names the service in its events. It follows from the key of the data

@@ -16,7 +16,7 @@ func (p *program) skipsCommand() *cobra.Command {
 		Short: "List the servers that are not attempted, and until when",
 		Args:  noArgs,
 	}
-	query := moment(cmd)
+	query := p.moment(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return printList(p, cmd, "/api/skips", query(), 0, p.printSkips)
 	}

@@ -42,8 +42,10 @@ func (p *program) stdioCommand() *cobra.Command {
 	o.addTo(cmd.Flags())
 	cmd.Flags().StringVar(&o.server, "server", "", "offer one `server` alone, under its own names")
 	cmd.Flags().StringSliceVar(&o.servers, "servers", nil, "offer these `servers` alone, separated by commas")
-	cmd.MarkFlagsMutuallyExclusive("server", "servers")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if o.server != "" && len(o.servers) > 0 {
+			return usagef("%s takes --server for one server alone or --servers for several, not both", cmd.CommandPath())
+		}
 		if !cmd.Flags().Changed("listen") {
 			// Nobody asked for an address, so none can be taken; service.json tells the
 			// free one.
@@ -187,7 +189,7 @@ func (h *host) start() error {
 		}
 		o.configFiles = []string{file}
 	}
-	if err := h.program.checkListen(o.listen); err != nil {
+	if err := h.program.checkListen(h.ctx, o.listen); err != nil {
 		return err
 	}
 	ctx, stop := context.WithCancelCause(h.ctx)

@@ -132,11 +132,13 @@ func writeAttr(b *strings.Builder, key string, v slog.Value) {
 	if v.Kind() == slog.KindTime {
 		text = v.Time().Format("2006-01-02T15:04:05Z07:00")
 	}
-	if text == "" || strings.ContainsAny(text, " =\"\n\r\t") {
+	if text == "" || strings.ContainsAny(text, " =\"") || strings.ContainsFunc(text, isUnprintable) {
 		text = strconv.Quote(text)
 	}
 	b.WriteString(" " + key + "=" + text)
 }
+
+func isUnprintable(r rune) bool { return !unicode.IsPrint(r) }
 
 // pad widens s to the column's width, which grows to fit s up to maxColumnWidth.
 func pad(s string, width *int) string {
@@ -145,11 +147,15 @@ func pad(s string, width *int) string {
 	return s + strings.Repeat(" ", max(*width-n, 0))
 }
 
-// oneLine replaces whatever would break a line or move a terminal's cursor.
+// oneLine replaces whatever would break a line or move a terminal's cursor, and drops
+// what would show the rest in another order, or is there and not seen.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
+		switch {
+		case unicode.IsControl(r), unicode.In(r, unicode.Zl, unicode.Zp):
 			return ' '
+		case unicode.Is(unicode.Cf, r):
+			return -1
 		}
 		return r
 	}, s)

@@ -36,6 +36,12 @@ func TestTextLogIsReadAtAGlance(t *testing.T) {
 			"12:04:05  a b  failed        [2Jgone  12:00:00  fake\n",
 		},
 		{
+			"nor turn it round or hide in it",
+			slog.LevelInfo, "server failed",
+			[]slog.Attr{slog.String("server", "a\u202eb"), slog.String("state", "failed"), slog.String("reason", "x\u2066y\u200bz\u2028end"), slog.String("path", "\x1b\u202eevil")},
+			"12:04:05  ab  failed       xyz end  path=\"\\x1b\\u202eevil\"\n",
+		},
+		{
 			"groups are written as prefixes",
 			slog.LevelInfo, "started",
 			[]slog.Attr{slog.Group("http", slog.Int("port", 80))},

@@ -22,7 +22,7 @@ func (p *program) whyCommand() *cobra.Command {
 		Short: "Explain why a server is as it is, down to the events",
 		Args:  exactArgs("NAME"),
 	}
-	query := moment(cmd)
+	query := p.moment(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return printOne(p, cmd, "/api/servers/"+url.PathEscape(args[0])+"/why", query(), p.explain)
 	}
@@ -35,8 +35,7 @@ func (p *program) explain(why api.Explanation) error {
 	w := p.stdout
 	fmt.Fprintf(w, "%s is %s\n", oneLine(string(why.Server)), why.State)
 	fmt.Fprintf(w, "  %s\n", oneLine(why.Summary))
-	if why.Rule.Id != "" {
-		r := why.Rule
+	if r := why.Rule; r != nil {
 		fmt.Fprintf(w, "\nRule %s of set %s: %s, %s; %s\n", r.Id, r.Set, r.Class, r.Disposition, policyInWords(r.Policy))
 		if r.Hint != "" {
 			fmt.Fprintf(w, "  %s\n", oneLine(r.Hint))

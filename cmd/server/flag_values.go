@@ -1,0 +1,132 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// adviceError is why a flag does not take a value: what to give instead. The sentence
+// around it names the flag and the value.
+type adviceError string
+
+func (e adviceError) Error() string { return string(e) }
+
+// wrongValue puts an error of pflag into our words where a value of ours refused what
+// was given, and returns nil elsewhere.
+func wrongValue(err error) error {
+	advice, ours := errors.AsType[adviceError](err)
+	invalid, named := errors.AsType[*pflag.InvalidValueError](err)
+	if !ours || !named {
+		return nil
+	}
+	return usagef("--%s is %q, %s", invalid.GetFlag().Name, invalid.GetValue(), advice)
+}
+
+// value is a pflag.Value that is read by parse and keeps what was given as text.
+type value struct {
+	kind  string
+	text  string
+	parse func(string) error
+}
+
+func (v *value) String() string { return v.text }
+func (v *value) Type() string   { return v.kind }
+
+func (v *value) Set(given string) error {
+	if err := v.parse(given); err != nil {
+		return err
+	}
+	v.text = given
+	return nil
+}
+
+// choice is the value of a flag that takes one of a few words, and an empty one as if
+// it were not given.
+func choice[T ~string](to *string, words ...T) pflag.Value {
+	return &value{kind: "string", parse: func(given string) error {
+		listed := make([]string, len(words))
+		known := given == ""
+		for i, w := range words {
+			listed[i] = string(w)
+			known = known || given == listed[i]
+		}
+		if !known {
+			return adviceError("give one of " + strings.Join(listed, ", "))
+		}
+		*to = given
+		return nil
+	}}
+}
+
+// timeOf is the value of a flag that takes a time, which stays as it was written.
+func timeOf(to *string) pflag.Value {
+	return &value{kind: "string", parse: func(given string) error {
+		if _, err := time.Parse(time.RFC3339, given); given != "" && err != nil {
+			return adviceError("give a time such as 2026-03-04T12:00:00Z")
+		}
+		*to = given
+		return nil
+	}}
+}
+
+// momentOf is the value of a flag that takes a moment of the past.
+func momentOf(to *string, now func() time.Time) pflag.Value {
+	return &value{kind: "string", parse: func(given string) error {
+		if given != "" {
+			if err := checkMoment(given, now()); err != nil {
+				return err
+			}
+		}
+		*to = given
+		return nil
+	}}
+}
+
+// checkMoment wants a sequence, or a time that is not after now. Whether the log
+// reaches that far is known to whoever reads it.
+func checkMoment(given string, now time.Time) error {
+	if sequence, err := strconv.ParseInt(given, 10, 64); err == nil && sequence > 0 {
+		return nil
+	}
+	at, err := time.Parse(time.RFC3339, given)
+	switch {
+	case err != nil:
+		return adviceError("give a time such as 2026-03-04T12:00:00Z or a sequence from 1 on")
+	case at.After(now):
+		return adviceError("which has not come yet, give a moment of the past")
+	}
+	return nil
+}
+
+// wholeNumber is the value of a flag that takes a whole number from least to most; a most
+// of 0 is no bound. The flag's default is what to holds.
+func wholeNumber[T ~int | ~int64](to *T, least, most T) pflag.Value {
+	return &value{kind: "int", text: strconv.FormatInt(int64(*to), 10), parse: func(given string) error {
+		n, err := strconv.ParseInt(given, 10, 64)
+		switch {
+		case err == nil && T(n) >= least && (most == 0 || T(n) <= most):
+			*to = T(n)
+			return nil
+		case most == 0:
+			return adviceError(fmt.Sprintf("give a whole number of at least %d", least))
+		}
+		return adviceError(fmt.Sprintf("give a whole number from %d to %d", least, most))
+	}}
+}
+
+// lifetime is the value of a flag that takes a duration longer than nothing.
+func lifetime(to *time.Duration) pflag.Value {
+	return &value{kind: "duration", parse: func(given string) error {
+		d, err := time.ParseDuration(given)
+		if err != nil || d <= 0 {
+			return adviceError("give a time from now that is longer than 0, such as 720h")
+		}
+		*to = d
+		return nil
+	}}
+}
