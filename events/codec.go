@@ -112,14 +112,6 @@ func ContentHash(body []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// A stored payload refers to what was moved out of it by an object of one member.
-const (
-	textRef     = `{"$text":"`
-	documentRef = `{"$json":"`
-	hashLen     = 2 * sha256.Size
-	refLen      = len(textRef) + hashLen + len(`"}`)
-)
-
 // documentKeys names the top-level member of a payload that is moved out whole, by
 // type: what is long, or repeats, and is no text.
 var documentKeys = map[Type]string{
@@ -163,12 +155,12 @@ func Externalize(t Type, raw json.RawMessage) (stored []byte, contents []Content
 			i++
 			continue
 		}
-		at, end := i, stringEnd(src, i)
+		at, end := i, StringEnd(src, i)
 		quoted := src[at:end]
 		i = end
 		if end == len(src) || src[end] != ':' {
 			if text, moves := longText(quoted); moves {
-				moveOut(at, end, textRef, text)
+				moveOut(at, end, TextRef, text)
 			}
 			continue
 		}
@@ -178,7 +170,7 @@ func Externalize(t Type, raw json.RawMessage) (stored []byte, contents []Content
 		}
 		if depth == 1 && document != "" && string(quoted[1:len(quoted)-1]) == document {
 			i = valueEnd(src, end+1)
-			moveOut(end+1, i, documentRef, src[end+1:i])
+			moveOut(end+1, i, DocumentRef, src[end+1:i])
 		}
 	}
 	if start == 0 {
@@ -247,14 +239,17 @@ func Inline(stored []byte, resolve func(hash string) (*Loaded, error)) (json.Raw
 	var out []byte
 	start := 0 // of what is yet to be written
 	for i := 0; ; {
-		// A quote inside a string is escaped, so this one begins a string.
 		at := bytes.Index(stored[i:], []byte(`"$`))
 		if at < 0 {
 			break
 		}
 		at += i
-		i = stringEnd(stored, at)
-		hash, isText, isRef := cutRef(stored[max(at-1, 0):])
+		if at > 0 && stored[at-1] == '\\' { // inside a string; any other begins one
+			i = at + 1
+			continue
+		}
+		i = StringEnd(stored, at)
+		hash, isText, isRef := CutRef(stored[max(at-1, 0):])
 		switch {
 		case isRef:
 			content, err := resolve(hash)
@@ -267,7 +262,7 @@ func Inline(stored []byte, resolve func(hash string) (*Loaded, error)) (json.Raw
 			}
 			out = slices.Grow(out, len(body)+len(stored)-start)
 			out = append(append(out, stored[start:at-1]...), body...)
-			i = at - 1 + refLen
+			i = at - 1 + RefLen
 			start = i
 		case i < len(stored) && stored[i] == ':' && isReserved(stored[at:i]):
 			out = append(append(out, stored[start:at]...), '"')
@@ -289,30 +284,4 @@ func References(stored []byte) []string {
 		return nothing, nil
 	})
 	return hashes
-}
-
-func appendRef(out []byte, prefix, hash string) []byte {
-	out = append(out, prefix...)
-	out = append(out, hash...)
-	return append(out, `"}`...)
-}
-
-// cutRef reads the reference at the beginning of b.
-func cutRef(b []byte) (hash string, isText, ok bool) {
-	if len(b) < refLen || string(b[refLen-2:refLen]) != `"}` {
-		return "", false, false
-	}
-	isText = string(b[:len(textRef)]) == textRef
-	if !isText && string(b[:len(documentRef)]) != documentRef {
-		return "", false, false
-	}
-	return string(b[len(textRef) : len(textRef)+hashLen]), isText, true
-}
-
-// isReserved reports whether a member's name is "$text" or "$json", with any number
-// of dollars before it.
-func isReserved(quoted []byte) bool {
-	name := quoted[1 : len(quoted)-1]
-	bare := bytes.TrimLeft(name, "$")
-	return len(bare) < len(name) && (string(bare) == "text" || string(bare) == "json")
 }

@@ -38,7 +38,7 @@ func drawJSON(t *rapid.T) string {
 		return string(b)
 	})
 	name := rapid.OneOf(
-		rapid.SampledFrom([]string{`"$text"`, `"$json"`, `"$$text"`, `"$$$json"`, `"\u0024text"`, `"$"`, `"$texts"`, `"text"`, `"tools"`, `"facts"`}),
+		rapid.SampledFrom([]string{`"$text"`, `"$json"`, `"$$text"`, `"$$$json"`, `"\u0024text"`, `"a\"$text"`, `"\"$json"`, `"\\\"$$text"`, `"$"`, `"$texts"`, `"text"`, `"tools"`, `"facts"`}),
 		quoted,
 	)
 	space := rapid.SampledFrom([]string{"", "", " ", "\n\t"})
@@ -129,6 +129,16 @@ func checkRoundTrip(t failer, typ events.Type, raw string) {
 	}
 	if diff := cmp.Diff(wantData, data); err == nil && diff != "" {
 		t.Fatalf("restored from %s (-decoded whole +restored):\n%s", stored, diff)
+	}
+}
+
+func TestAnEscapedQuoteBeginsNoReference(t *testing.T) {
+	hash := strings.Repeat("a", 64)
+	for _, raw := range []string{
+		`{"a\"$text":1}`, `{"\"$json":{"$text":"x"}}`, `{"\\\"$text":["a\\","$text"]}`, `{"a":"\"$text","$$json":2}`,
+		`{"a":"{\"$text\":\"` + hash + `\"}"}`,
+	} {
+		checkRoundTrip(t, "weather.observed", raw)
 	}
 }
 
@@ -240,6 +250,9 @@ func TestDecodingAgreesWithEncodingJSON(t *testing.T) {
 	}
 	for _, raw := range []string{`{"servers":[]}`, `{"servers":null}`, `{"servers":["a",null]}`, `{"servers":["a",]}`, `{"servers":[`, `{"servers":["a"`, `{"servers":["a","b"],"trigger":"x"}`} {
 		checkAgrees(t, events.TypeDiscoveryRunStarted, []byte(raw))
+	}
+	for _, raw := range []string{`{"hash":"h","tools": [1]}`, `{"hash":"h","tools":[1] }`, "{\"tools\":\n[1, 2]\t,\"removed\":[]}", `{"tools": }`, "{\"tools\":\u00a0[1]}"} {
+		checkAgrees(t, events.TypeCatalogueChanged, []byte(raw))
 	}
 	for _, raw := range []string{`{"config":null}`, `{"config":{"a":}}`, `{"config":}`, `{"config":{"a":[1]},"settings":{"skip":{"ttl_ms":[1,2]}}}`} {
 		checkAgrees(t, events.TypeServerConfigured, []byte(raw))

@@ -313,10 +313,12 @@ type ToolCallAbandoned struct {
 }
 
 // ToolCallRefused records a call that was not sent. No toolcall.started goes with
-// it.
+// it. Reason is auth_required, insufficient_scope, missing_credentials, skipped,
+// braked, blocked, discovering, tool_not_found, cancelled, busy, disabled or
+// not_connected.
 type ToolCallRefused struct {
 	Tool     string    `json:"tool"`
-	Reason   string    `json:"reason"` // gate, skip, brake, busy, disabled, not_connected
+	Reason   string    `json:"reason"`
 	Detail   string    `json:"detail"`
 	Caller   string    `json:"caller,omitempty"`
 	Since    time.Time `json:"since,omitzero"`

@@ -44,12 +44,12 @@ func (d *decoder) content(b []byte, text bool) (c *Loaded, rest []byte, ok bool)
 	if d.resolve == nil || len(b) == 0 || b[0] != '{' {
 		return nil, nil, false
 	}
-	hash, isText, ok := cutRef(b)
+	hash, isText, ok := CutRef(b)
 	if !ok || isText != text {
 		return nil, nil, false
 	}
 	c, err := d.resolve(hash)
-	return c, b[refLen:], err == nil
+	return c, b[RefLen:], err == nil
 }
 
 // value returns the JSON value at the beginning of b, with all inline.
@@ -273,7 +273,7 @@ func decodeRaw(d *decoder, b []byte, v reflect.Value) ([]byte, bool) {
 	if !ok || !json.Valid(value) {
 		return nil, false
 	}
-	v.SetBytes(bytes.Clone(value))
+	v.SetBytes(bytes.Clone(bytes.TrimSpace(value))) // as encoding/json has it
 	return rest, true
 }
 

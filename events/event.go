@@ -28,6 +28,9 @@ const DefaultConfigKey ConfigKey = "x_default"
 // Entry returns the part of the key that covers the entry as written. Keys with
 // the same entry share a catalogue. A key of another form is all entry.
 func (k ConfigKey) Entry() string {
+	if !strings.HasPrefix(string(k), "k1_") {
+		return string(k)
+	}
 	entry, _, _ := strings.Cut(string(k), ".")
 	return entry
 }

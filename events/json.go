@@ -53,8 +53,8 @@ func appendQuoted(out, text []byte) []byte {
 	return append(append(out, text[start:]...), '"')
 }
 
-// stringEnd returns the index after the JSON string that starts at b[i].
-func stringEnd(b []byte, i int) int {
+// StringEnd returns the index after the JSON string that starts at b[i].
+func StringEnd(b []byte, i int) int {
 	for j := i + 1; j < len(b); j++ {
 		switch b[j] {
 		case '\\':
@@ -73,7 +73,7 @@ func isCompact(src []byte) bool {
 		case ' ', '\t', '\n', '\r':
 			return false
 		case '"':
-			i = stringEnd(src, i) - 1
+			i = StringEnd(src, i) - 1
 		}
 	}
 	return true
@@ -85,7 +85,7 @@ func valueEnd(b []byte, i int) int {
 	for ; i < len(b); i++ {
 		switch b[i] {
 		case '"':
-			i = stringEnd(b, i) - 1
+			i = StringEnd(b, i) - 1
 		case '{', '[':
 			depth++
 		case '}', ']':
@@ -107,7 +107,7 @@ func readString(b []byte) (text string, rest []byte, ok bool) {
 	if len(b) == 0 || b[0] != '"' {
 		return "", nil, false
 	}
-	end := stringEnd(b, 0)
+	end := StringEnd(b, 0)
 	if end < 2 || b[end-1] != '"' {
 		return "", nil, false
 	}

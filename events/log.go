@@ -49,7 +49,8 @@ type Log interface {
 
 	// OnCommit registers fn to be called with the events of each commit, in log
 	// order and equal to what Read gives, before any Append of that commit returns.
-	// Duplicates are not among them. fn must be quick and must not call the log. It is
+	// Head and Read know of them by then, so whoever registers first and reads then
+	// misses none. Duplicates are not among them. fn must be quick and must not call the log. It is
 	// called from one goroutine at a time.
 	OnCommit(fn func(committed []Event))
 
@@ -61,7 +62,8 @@ type Log interface {
 	Read(ctx context.Context, q Query) iter.Seq2[Event, error]
 
 	// Follow yields every event after the given sequence, then waits for new ones,
-	// without gap or repeat, until ctx ends or the log closes.
+	// without gap or repeat, until ctx ends or the log closes. An event comes once
+	// all that OnCommit registered were called with it.
 	Follow(ctx context.Context, after Sequence) iter.Seq2[Event, error]
 
 	// Event returns the event with that id, from whatever source; ErrNotFound.

@@ -20,10 +20,13 @@ import (
 type Log struct {
 	now func() time.Time
 
+	appending sync.Mutex // held while a batch is stored and shown
+
 	mu          sync.Mutex
 	changed     chan struct{} // closed and replaced at every change
 	closed      bool
 	all         []events.Event
+	shown       int // how many of them OnCommit's functions were called with
 	places      map[identity]events.Sequence
 	contents    map[string][]byte
 	subscribers []func([]events.Event)
@@ -46,13 +49,22 @@ func (l *Log) Append(ctx context.Context, batch []events.Event) (events.Receipt,
 	if err := ctx.Err(); err != nil {
 		return events.Receipt{}, err
 	}
+	l.appending.Lock()
+	defer l.appending.Unlock()
+	receipt, stored, err := l.store(batch)
+	if err == nil && len(stored) > 0 {
+		l.show(stored)
+	}
+	return receipt, err
+}
+
+// store adds the events of a batch that are new, and returns them.
+func (l *Log) store(batch []events.Event) (receipt events.Receipt, stored []events.Event, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		return events.Receipt{}, events.ErrClosed
+		return events.Receipt{}, nil, events.ErrClosed
 	}
-	var receipt events.Receipt
-	var stored []events.Event
 	at := func(place events.Sequence) events.Event {
 		if place == 0 {
 			return events.Event{}
@@ -67,7 +79,7 @@ func (l *Log) Append(ctx context.Context, batch []events.Event) (events.Receipt,
 	for _, e := range batch {
 		e, long, err := asRead(e)
 		if err != nil {
-			return events.Receipt{}, err
+			return events.Receipt{}, nil, err
 		}
 		who := identity{e.Source, e.ID}
 		first, known := l.places[who]
@@ -76,7 +88,7 @@ func (l *Log) Append(ctx context.Context, batch []events.Event) (events.Receipt,
 		}
 		if known {
 			if !same(at(first), e) {
-				return events.Receipt{}, fmt.Errorf("%w: %q from %q is event %d", events.ErrConflict, e.ID, e.Source, first)
+				return events.Receipt{}, nil, fmt.Errorf("%w: %q from %q is event %d", events.ErrConflict, e.ID, e.Source, first)
 			}
 			receipt.Duplicates++
 			receipt.Sequences = append(receipt.Sequences, first)
@@ -92,14 +104,6 @@ func (l *Log) Append(ctx context.Context, batch []events.Event) (events.Receipt,
 			contents[c.Hash] = c.Body
 		}
 	}
-	l.commit(stored, contents)
-	return receipt, nil
-}
-
-func (l *Log) commit(stored []events.Event, contents map[string][]byte) {
-	if len(stored) == 0 {
-		return
-	}
 	l.all = append(l.all, stored...)
 	for _, e := range stored {
 		l.places[identity{e.Source, e.ID}] = e.Sequence
@@ -107,9 +111,20 @@ func (l *Log) commit(stored []events.Event, contents map[string][]byte) {
 	for hash, body := range contents {
 		l.contents[hash] = body
 	}
-	for _, fn := range l.subscribers {
+	return receipt, stored, nil
+}
+
+// show calls those registered with OnCommit, then wakes those who follow.
+func (l *Log) show(stored []events.Event) {
+	l.mu.Lock()
+	subscribers := l.subscribers
+	l.mu.Unlock()
+	for _, fn := range subscribers {
 		fn(stored)
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.shown += len(stored)
 	l.wake()
 }
 
@@ -162,7 +177,7 @@ func (l *Log) OnCommit(fn func(committed []events.Event)) {
 
 // Head returns the last event's place and hash.
 func (l *Log) Head(ctx context.Context) (events.Head, error) {
-	all, _, err := l.view(ctx)
+	all, err := l.view(ctx)
 	if err != nil || len(all) == 0 {
 		return events.Head{}, err
 	}
@@ -170,23 +185,33 @@ func (l *Log) Head(ctx context.Context) (events.Head, error) {
 	return events.Head{Sequence: last.Sequence, Hash: last.Hash}, nil
 }
 
-// view returns the events there are, and a channel that tells of more.
-func (l *Log) view(ctx context.Context) ([]events.Event, <-chan struct{}, error) {
+// view returns the events there are.
+func (l *Log) view(ctx context.Context) ([]events.Event, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		return nil, nil, events.ErrClosed
+		return nil, events.ErrClosed
 	}
-	return l.all, l.changed, nil
+	return l.all, nil
+}
+
+// viewShown returns the events that were shown, and a channel that tells of more.
+func (l *Log) viewShown(ctx context.Context) ([]events.Event, <-chan struct{}, error) {
+	if _, err := l.view(ctx); err != nil {
+		return nil, nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all[:l.shown], l.changed, nil
 }
 
 // Read yields the events that match q.
 func (l *Log) Read(ctx context.Context, q events.Query) iter.Seq2[events.Event, error] {
 	return func(yield func(events.Event, error) bool) {
-		all, _, err := l.view(ctx)
+		all, err := l.view(ctx)
 		if err != nil {
 			yield(events.Event{}, err)
 			return
@@ -235,11 +260,11 @@ func matches(q events.Query, e events.Event) bool {
 func (l *Log) Follow(ctx context.Context, after events.Sequence) iter.Seq2[events.Event, error] {
 	return func(yield func(events.Event, error) bool) {
 		for {
-			all, changed, err := l.view(ctx)
+			shown, changed, err := l.viewShown(ctx)
 			if err != nil {
 				return // ctx or the log has ended
 			}
-			for _, e := range all[min(int(after), len(all)):] {
+			for _, e := range shown[min(int(after), len(shown)):] {
 				if ctx.Err() != nil || !yield(e, nil) {
 					return
 				}
@@ -255,7 +280,7 @@ func (l *Log) Follow(ctx context.Context, after events.Sequence) iter.Seq2[event
 
 // Event returns the event with that id.
 func (l *Log) Event(ctx context.Context, id string) (events.Event, error) {
-	all, _, err := l.view(ctx)
+	all, err := l.view(ctx)
 	if err != nil {
 		return events.Event{}, err
 	}
@@ -268,7 +293,7 @@ func (l *Log) Event(ctx context.Context, id string) (events.Event, error) {
 
 // Content returns a long text or document by its hash.
 func (l *Log) Content(ctx context.Context, hash string) ([]byte, error) {
-	if _, _, err := l.view(ctx); err != nil {
+	if _, err := l.view(ctx); err != nil {
 		return nil, err
 	}
 	l.mu.Lock()
@@ -282,7 +307,7 @@ func (l *Log) Content(ctx context.Context, hash string) ([]byte, error) {
 
 // SequenceAt returns the largest sequence recorded at or before t, 0 if none.
 func (l *Log) SequenceAt(ctx context.Context, t time.Time) (events.Sequence, error) {
-	all, _, err := l.view(ctx)
+	all, err := l.view(ctx)
 	for _, e := range slices.Backward(all) {
 		if !e.RecordedAt.After(t) {
 			return e.Sequence, nil

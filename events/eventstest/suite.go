@@ -29,6 +29,7 @@ func TestLog(t *testing.T, open func(t *testing.T) events.Log) {
 		{"a bad event takes its batch with it", atomicity},
 		{"an event no log takes is refused", invalid},
 		{"a commit is seen before its append returns", commits},
+		{"a commit can be read when it is shown", readable},
 		{"every filter selects what it says", filters},
 		{"a long log is read whole, both ways", longLog},
 		{"reading stops when the reader has enough", earlyStop},

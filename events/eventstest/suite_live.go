@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -49,10 +50,44 @@ func commits(t *testing.T, l events.Log) {
 	}
 }
 
+func readable(t *testing.T, l events.Log) {
+	shown, looked := make(chan events.Event), make(chan bool)
+	go func() {
+		defer close(looked)
+		for e := range shown {
+			if head, err := l.Head(context.Background()); err != nil || head.Sequence != e.Sequence || head.Hash != e.Hash {
+				t.Errorf("the head is %v, %v when event %d is shown", head, err, e.Sequence)
+			}
+			n := 0
+			for _, err := range l.Read(context.Background(), events.Query{After: e.Sequence - 1}) {
+				if err != nil {
+					t.Errorf("read: %v", err)
+				}
+				n++
+			}
+			if n != 1 {
+				t.Errorf("%d events are read from %d on when it is shown, want 1", n, e.Sequence)
+			}
+			looked <- true
+		}
+	}()
+	l.OnCommit(func(es []events.Event) {
+		shown <- es[len(es)-1]
+		<-looked
+	})
+	for range 3 {
+		append1(t, l, At(noon).Failed("a", "k", events.Evidence{}), At(noon).Failed("a", "k", events.Evidence{}))
+	}
+	close(shown)
+	<-looked
+}
+
 func follow(t *testing.T, l events.Log) {
 	const appenders, each = 4, 50
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
+	var shown atomic.Int64
+	l.OnCommit(func(es []events.Event) { shown.Store(int64(es[len(es)-1].Sequence)) })
 	append1(t, l, At(noon).Failed("a", "k", events.Evidence{}))
 	var wg sync.WaitGroup
 	for i := range appenders {
@@ -73,6 +108,9 @@ func follow(t *testing.T, l events.Log) {
 		}
 		if e.Sequence != next {
 			t.Fatalf("got sequence %d, want %d", e.Sequence, next)
+		}
+		if last := shown.Load(); last < int64(next) {
+			t.Errorf("event %d is followed when commits had shown %d", next, last)
 		}
 		if next++; next > appenders*each+1 {
 			break

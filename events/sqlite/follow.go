@@ -20,10 +20,12 @@ func (l *Log) Follow(ctx context.Context, after events.Sequence) iter.Seq2[event
 		for {
 			// Taken before reading, so that a commit after the read still wakes.
 			var committed <-chan struct{}
+			q := events.Query{After: after}
 			if l.writer != nil {
 				committed = l.writer.committed.wait()
+				q.Before = events.Sequence(l.writer.announced.Load() + 1)
 			}
-			for e, err := range l.Read(ctx, events.Query{After: after}) {
+			for e, err := range l.Read(ctx, q) {
 				if err != nil {
 					if ctx.Err() == nil && !errors.Is(err, events.ErrClosed) {
 						yield(events.Event{}, err)

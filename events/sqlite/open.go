@@ -104,6 +104,7 @@ func Open(ctx context.Context, dir string, opts Options) (*Log, error) {
 	}
 	head := h.store.head.headOf()
 	l.writer.head.Store(&head)
+	l.writer.announced.Store(int64(head.Sequence))
 	c := &checkpointer{db: checkpoints, log: opts.Logger, due: due}
 
 	var running sync.WaitGroup

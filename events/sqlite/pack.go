@@ -1,9 +1,10 @@
 package sqlite
 
 import (
-	"bytes"
 	"encoding/hex"
 	"fmt"
+
+	"mcpledger/events"
 )
 
 // Packed JSON is compact JSON with the words of our payloads, and references to
@@ -21,11 +22,6 @@ const (
 	shortWord      = 0x03
 	longWord       = 0x1c
 	shortWords     = longWord - shortWord
-
-	textRef     = `{"$text":"`
-	documentRef = `{"$json":"`
-	refEnd      = `"}`
-	refLen      = len(textRef) + 2*len(digest{}) + len(refEnd)
 )
 
 // wordIndex finds the place of a word in words.
@@ -45,7 +41,7 @@ func pack(src []byte) []byte {
 		case '{':
 			if packed, ok := packRef(out, src[i:]); ok {
 				out = packed
-				i += refLen
+				i += events.RefLen
 				continue
 			}
 			out = append(out, c)
@@ -60,7 +56,7 @@ func pack(src []byte) []byte {
 				i++
 				continue
 			}
-			end := stringEnd(src, start)
+			end := events.StringEnd(src, start)
 			isName := end < len(src) && src[end] == ':'
 			if isName {
 				end++
@@ -98,13 +94,13 @@ func unpack(packed []byte) ([]byte, error) {
 			if end > len(packed) {
 				return nil, fmt.Errorf("packed reference is cut at byte %d", i)
 			}
-			prefix := textRef
+			prefix := events.TextRef
 			if c == packedDocument {
-				prefix = documentRef
+				prefix = events.DocumentRef
 			}
 			out = append(out, prefix...)
 			out = hex.AppendEncode(out, packed[i+1:end])
-			out = append(out, refEnd...)
+			out = append(out, events.RefEnd...)
 			i = end - 1
 		case c == 0:
 			return nil, fmt.Errorf("packed byte %d is zero", i)
@@ -131,22 +127,17 @@ func unpack(packed []byte) ([]byte, error) {
 }
 
 func packRef(out, src []byte) ([]byte, bool) {
-	if len(src) < refLen || string(src[refLen-len(refEnd):refLen]) != refEnd {
+	text, isText, ok := events.CutRef(src)
+	if !ok {
 		return nil, false
 	}
-	var code byte
-	switch {
-	case bytes.HasPrefix(src, []byte(textRef)):
+	hash, err := parseDigest(text)
+	if err != nil || hex.EncodeToString(hash[:]) != text {
+		return nil, false
+	}
+	code := byte(packedDocument)
+	if isText {
 		code = packedText
-	case bytes.HasPrefix(src, []byte(documentRef)):
-		code = packedDocument
-	default:
-		return nil, false
-	}
-	text := src[len(textRef) : refLen-len(refEnd)]
-	hash, err := parseDigest(string(text))
-	if err != nil || hex.EncodeToString(hash[:]) != string(text) {
-		return nil, false
 	}
 	return append(append(out, code), hash[:]...), true
 }
@@ -157,17 +148,4 @@ func appendWord(out []byte, word int) []byte {
 	}
 	word -= shortWords
 	return append(out, byte(longWord+word>>8), byte(word))
-}
-
-// stringEnd returns the index after the JSON string that starts at b[i].
-func stringEnd(b []byte, i int) int {
-	for j := i + 1; j < len(b); j++ {
-		switch b[j] {
-		case '\\':
-			j++
-		case '"':
-			return j + 1
-		}
-	}
-	return len(b)
 }

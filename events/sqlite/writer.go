@@ -40,7 +40,8 @@ type writer struct {
 	commits   int           // since the last checkpoint
 	due       chan struct{} // tells that a checkpoint is
 
-	head atomic.Pointer[events.Head]
+	head      atomic.Pointer[events.Head]
+	announced atomic.Int64 // sequence of the last event that OnCommit's functions were called with
 
 	mu          sync.Mutex
 	subscribers []func([]events.Event)
@@ -170,7 +171,7 @@ func (w *writer) failed(err error) error {
 }
 
 // announce tells everybody of a commit, in the order in which it must be seen:
-// those registered with OnCommit, Head, Follow.
+// Head, those registered with OnCommit, Follow.
 func (w *writer) announce(group []*request) {
 	var stored []events.Event
 	for _, r := range group {
@@ -179,14 +180,15 @@ func (w *writer) announce(group []*request) {
 	if len(stored) == 0 {
 		return
 	}
+	head := w.store.head.headOf()
+	w.head.Store(&head)
 	w.mu.Lock()
 	subscribers := w.subscribers
 	w.mu.Unlock()
 	for _, fn := range subscribers {
 		fn(stored)
 	}
-	head := w.store.head.headOf()
-	w.head.Store(&head)
+	w.announced.Store(int64(head.Sequence))
 	w.committed.send()
 }
 
