@@ -27,14 +27,18 @@ const (
 )
 
 // archive keeps snapshots of folds at intervals, so that any past moment is a short
-// fold away. When they outgrow maxArchiveBytes, every second one goes and the
+// fold away. When they outgrow their bound, every second one goes and the
 // interval doubles. Losing it costs time and nothing else.
 type archive struct {
+	most int // bytes of all marks
+
 	mu    sync.Mutex
 	marks marks
 	size  int
-	fresh int  // marks that were not stored yet
-	asked bool // the store for what it has
+	fresh int // marks that were not stored yet
+
+	loading sync.Mutex // held while the store is asked
+	loaded  bool       // what the store has
 }
 
 // marks is what of an archive is stored.
@@ -55,7 +59,7 @@ type mark struct {
 	Body []byte
 }
 
-func newArchive() *archive { return &archive{marks: marks{Every: markEvery}} }
+func newArchive() *archive { return &archive{most: maxArchiveBytes, marks: marks{Every: markEvery}} }
 
 // due reports whether no mark lies within the interval up to a place.
 func (a *archive) due(hash string, at events.Sequence) bool {
@@ -115,7 +119,9 @@ func (a *archive) add(s *State) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.marks.Every = max(a.marks.Every, events.Sequence(len(body)/markBytes))
-	a.insert(s.rules.Hash(), mark{At: s.Sequence(), Body: packed})
+	if a.insert(s.rules.Hash(), mark{At: s.Sequence(), Body: packed}) {
+		a.fresh++
+	}
 	return nil
 }
 
@@ -146,18 +152,18 @@ func inflate(packed []byte) ([]byte, error) {
 	return io.ReadAll(flate.NewReader(bytes.NewReader(packed)))
 }
 
-// insert is called with mu held.
-func (a *archive) insert(hash string, m mark) {
+// insert reports whether a mark was not there already. It is called with mu held.
+func (a *archive) insert(hash string, m mark) bool {
 	t := a.track(hash)
 	n, found := t.search(m.At)
 	if found {
-		return
+		return false
 	}
 	t.Marks = slices.Insert(t.Marks, n, m)
 	a.size += len(m.Body)
-	a.fresh++
-	for a.size > maxArchiveBytes && a.thin() {
+	for a.size > a.most && a.thin() {
 	}
+	return true
 }
 
 // track returns the track of a set as the one used last, and lets the one used
@@ -210,17 +216,16 @@ func (a *archive) thin() bool {
 // archiveVersion names the stored form of an archive.
 const archiveVersion = "moments/" + FoldVersion
 
-// loadArchive takes up the marks that are stored, once.
+// loadArchive takes up the marks that are stored, once; who comes meanwhile waits.
 func (e *Engine) loadArchive(ctx context.Context) {
 	a := e.archive
-	a.mu.Lock()
-	asked := a.asked
-	a.asked = true
-	a.mu.Unlock()
-	if asked || e.store == nil {
+	a.loading.Lock()
+	defer a.loading.Unlock()
+	if a.loaded || e.store == nil {
 		return
 	}
 	_, body, err := e.store.LoadSnapshot(ctx, archiveVersion)
+	a.loaded = ctx.Err() == nil
 	if err != nil {
 		return
 	}

@@ -69,13 +69,5 @@ func (c *connection) brake(e events.Event, call openCall, v rules.Verdict, polic
 		c.Brakes = map[string]failingCall{}
 	}
 	c.Brakes[key] = f
-	if len(c.Brakes) > maxBrakes {
-		oldest := key
-		for k, other := range c.Brakes {
-			if other.Last < c.Brakes[oldest].Last {
-				oldest = k
-			}
-		}
-		delete(c.Brakes, oldest)
-	}
+	dropOldest(c.Brakes, maxBrakes, func(f failingCall) events.Sequence { return f.Last })
 }

@@ -88,6 +88,11 @@ type openCall struct {
 	ArgumentsHash string          `json:"arguments_hash,omitempty"`
 }
 
+// maxOpen bounds the attempts, and the calls, without outcome that are remembered of
+// a connection. Our own never come near it; a reporter may forget to tell how its own
+// ended.
+const maxOpen = 4096
+
 // connection is one server under one config key, as one source sees it.
 type connection struct {
 	// Touched is the last event about it; the least recently touched are pruned.
@@ -123,10 +128,9 @@ type connection struct {
 	RetryAfter time.Duration      `json:"retry_after,omitempty"` // asked for by the last failure
 	VerifiedAt time.Time          `json:"verified_at,omitzero"`
 	Cause      *Cause             `json:"cause,omitempty"` // of the last failure; nil after a success
-	Pin        *Skip              `json:"pin,omitempty"`
 	Facts      []events.LocalFact `json:"facts,omitempty"`
-	// SkipNoted is the service start and the skip's beginning for which a
-	// discovery.skipped is recorded.
+	// SkipNoted is the service start and the skip's end for which a discovery.skipped
+	// is recorded.
 	SkipNotedIn    events.Sequence `json:"skip_noted_in,omitempty"`
 	SkipNotedUntil time.Time       `json:"skip_noted_until,omitzero"`
 
@@ -150,17 +154,39 @@ func (c *connection) started(e events.Event, d events.DiscoveryStarted) {
 	c.Open[e.AttemptID] = openAttempt{
 		EventID: e.ID, Sequence: e.Sequence, At: e.HappenedAt(), RunID: e.RunID, Trigger: d.Trigger,
 	}
+	dropOldest(c.Open, maxOpen, func(a openAttempt) events.Sequence { return a.Sequence })
 	if d.Facts != nil {
 		c.Facts = d.Facts
 	}
 }
 
 // finish takes the attempt of e off the open ones. A reporter may tell of an
-// outcome alone; then the attempt is zero.
+// outcome alone; then the attempt has the outcome's place, and no more.
 func (c *connection) finish(e events.Event) openAttempt {
-	a := c.Open[e.AttemptID]
+	a, known := c.Open[e.AttemptID]
+	if !known {
+		a.Sequence = e.Sequence
+	}
 	delete(c.Open, e.AttemptID)
 	return a
+}
+
+func (c *connection) startedCall(e events.Event, d events.ToolCallStarted) {
+	if c.OpenCalls == nil {
+		c.OpenCalls = map[string]openCall{}
+	}
+	c.OpenCalls[e.CallID] = openCall{Sequence: e.Sequence, Tool: d.Tool, Caller: d.Caller, ArgumentsHash: d.ArgumentsHash}
+	dropOldest(c.OpenCalls, maxOpen, func(o openCall) events.Sequence { return o.Sequence })
+}
+
+// finishCall takes the call of e off the open ones, as finish does with attempts.
+func (c *connection) finishCall(e events.Event) openCall {
+	call, known := c.OpenCalls[e.CallID]
+	if !known {
+		call.Sequence = e.Sequence
+	}
+	delete(c.OpenCalls, e.CallID)
+	return call
 }
 
 // inRun reports whether the last failure was in this run, too.

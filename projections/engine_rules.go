@@ -54,7 +54,9 @@ func (e *Engine) swap(hash string) {
 }
 
 // beside folds the log under a set into a follower of its own, which is in step with
-// the live one when beside returns. It is called with changing held.
+// the live one when beside returns: the follower is there before the log is read, so
+// an event it is not told of is one that the log shows. It is called with changing
+// held.
 func (e *Engine) beside(ctx context.Context, place **follower, set *rules.Set) error {
 	if !e.Ready() {
 		return ErrCatchingUp
@@ -96,13 +98,19 @@ func (e *Engine) foldToHead(ctx context.Context, set *rules.Set) (*State, error)
 }
 
 // Compare returns what would be different now if set were active: was is as it is,
-// now as it would be. Nothing changes.
+// now as it would be, both after the same event. Nothing changes. It returns
+// ErrCatchingUp before the first catch-up is done.
 func (e *Engine) Compare(ctx context.Context, set *rules.Set, now time.Time) ([]Difference, error) {
+	if !e.Ready() {
+		return nil, ErrCatchingUp
+	}
 	under, err := e.foldToHead(ctx, set)
 	if err != nil {
 		return nil, fmt.Errorf("compare with %s: %w", set.Name(), err)
 	}
-	var all []Difference
-	err = e.View(func(live *State) { all = Differences(live, under, now) })
-	return all, err
+	is, err := e.foldTo(ctx, under.Sequence(), e.Rules())
+	if err != nil {
+		return nil, fmt.Errorf("compare with %s: %w", set.Name(), err)
+	}
+	return Differences(is, under, now), nil
 }

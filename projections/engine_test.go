@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 
 	"mcpledger/events"
 	"mcpledger/events/eventstest"
+	"mcpledger/events/sqlite"
 	"mcpledger/projections"
 	"mcpledger/projections/rules"
 )
@@ -407,16 +409,19 @@ func nth(i int) events.ServerName { return events.ServerName(fmt.Sprintf("server
 
 // What is kept of the past stays within its bound, and still answers rightly.
 func TestManyMomentsStayBounded(t *testing.T) {
+	const most = 20_000
 	log := fleet(t, 20, 250)
 	store := newSnapshots()
-	e := caughtUp(t, log, rules.Default(), store)
+	e := projections.NewEngine(log, rules.Default(), store)
+	e.Keep(64, most)
+	if err := e.CatchUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	if err := e.SaveSnapshot(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
-	for version, body := range store.body {
-		if len(body) > 16<<20 {
-			t.Errorf("%s takes %d bytes", version, len(body))
-		}
+	if kept := len(store.body[moments]); kept < most/4 || kept > most*5/4 {
+		t.Errorf("the moments take %d bytes, want some and hardly more than %d", kept, most)
 	}
 	for _, at := range []events.Sequence{1, 2047, 2048, 2049, 9000} {
 		s, _, err := e.At(t.Context(), projections.Moment{Sequence: at}, nil, log.now)
@@ -429,6 +434,128 @@ func TestManyMomentsStayBounded(t *testing.T) {
 		}
 		if want := refold(t, log, rules.Default(), at); string(body) != want {
 			t.Errorf("the fold to %d differs", at)
+		}
+	}
+}
+
+// moments is the version under which the marks of the past are stored.
+const moments = "moments/" + projections.FoldVersion
+
+func TestMomentsThatAreStoredAreNotStoredAgain(t *testing.T) {
+	log := fleet(t, 5, 20)
+	store := newSnapshots()
+	newEngine := func() *projections.Engine {
+		e := projections.NewEngine(log, rules.Default(), store)
+		e.Keep(10, 1<<20)
+		return e
+	}
+	e := newEngine()
+	if err := e.CatchUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.SaveSnapshot(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	for version := range store.body {
+		if version != moments {
+			delete(store.body, version)
+		}
+	}
+	store.at[moments] = 1
+	e = newEngine()
+	if _, _, err := e.At(t.Context(), projections.Moment{Sequence: 1}, rules.Default(), log.now); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.CatchUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.SaveSnapshot(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	if at := store.at[moments]; at != 1 {
+		t.Errorf("the moments are stored again at %d, with none new", at)
+	}
+}
+
+// busy is a log where something happens whenever it was read to its end.
+type busy struct {
+	*memory
+	then func()
+}
+
+func (l *busy) Read(ctx context.Context, q events.Query) iter.Seq2[events.Event, error] {
+	return func(yield func(events.Event, error) bool) {
+		for e, err := range l.memory.Read(ctx, q) {
+			if !yield(e, err) {
+				return
+			}
+		}
+		if then := l.then; then != nil {
+			l.then = nil
+			then()
+		}
+	}
+}
+
+func TestAComparisonIsOfOneMoment(t *testing.T) {
+	h := newHistory()
+	log := &busy{memory: newMemory()}
+	log.add(t, h.events...)
+	e := caughtUp(t, log, rules.Default(), nil)
+	seen := len(h.events)
+	h.attempt(events.TriggerStartup, diesOnImport)
+	log.then = func() { log.add(t, h.events[seen:]...) }
+	all, err := e.Compare(t.Context(), variant(t, "same"), h.now)
+	if err != nil || len(all) != 0 {
+		t.Errorf("a set differs from its like in %+v, %v", all, err)
+	}
+}
+
+// While an event is shown to those who registered with the log, a fold that begins
+// does not miss it.
+func TestAFoldThatBeginsDuringACommitMissesNothing(t *testing.T) {
+	log, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{Now: func() time.Time { return start }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = log.Close() })
+	add := func(e events.Event) {
+		e.DataVersion = 1
+		if _, err := log.Append(t.Context(), []events.Event{e}); err != nil {
+			t.Error(err)
+		}
+	}
+	h := newHistory()
+	for _, e := range h.events {
+		add(e)
+	}
+	first := caughtUp(t, log, rules.Default(), nil)
+	shown, release := make(chan struct{}), make(chan struct{})
+	wait := sync.OnceFunc(func() {
+		close(shown)
+		<-release
+	})
+	log.OnCommit(func([]events.Event) { wait() })
+	var appending sync.WaitGroup
+	seen := len(h.events)
+	h.attempt(events.TriggerStartup, diesOnImport)
+	appending.Go(func() { add(h.events[seen]) })
+	<-shown
+	second := caughtUp(t, log, rules.Default(), nil)
+	hasty := variant(t, "hasty", deterministicPolicy, hastyPolicy)
+	err = first.Activate(t.Context(), hasty, func(ctx context.Context, d events.RulesActivated) error {
+		close(release)
+		appending.Wait()
+		add(events.Event{ID: "activation", Source: self, Type: d.EventType(), Time: start, Data: d})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	add(h.events[seen+1])
+	for name, e := range map[string]*projections.Engine{"activated": first, "caught up": second} {
+		if got, want := present(t, e), refold(t, log, e.Rules(), 1_000); got != want {
+			t.Errorf("the state %s meanwhile is not the fold of the log (-want +got):\n%s", name, cmp.Diff(want, got))
 		}
 	}
 }

@@ -24,6 +24,7 @@ const (
 type history struct {
 	events []events.Event
 	now    time.Time
+	on     events.ServerName // what happens, happens to it
 	key    events.ConfigKey
 	entry  events.ServerConfigured
 	runs   int
@@ -31,7 +32,7 @@ type history struct {
 
 // newHistory is a service that just started with one stdio server in its config.
 func newHistory() *history {
-	h := &history{now: start, key: keyA}
+	h := &history{now: start, on: server, key: keyA}
 	h.restart()
 	h.configure(events.ChangeAdded, keyA)
 	return h
@@ -48,7 +49,7 @@ func (h *history) add(e events.Event) {
 }
 
 func (h *history) about(d events.Data) {
-	h.add(events.Event{Subject: server, ConfigKey: h.key, Data: d})
+	h.add(events.Event{Subject: h.on, ConfigKey: h.key, Data: d})
 }
 
 func (h *history) wait(d time.Duration) { h.now = h.now.Add(d) }
@@ -70,7 +71,7 @@ func (h *history) attempt(trigger events.Trigger, outcome ...events.Data) {
 func (h *history) attemptIn(run string, trigger events.Trigger, outcome ...events.Data) {
 	id := fmt.Sprintf("attempt%d", len(h.events))
 	for _, d := range append([]events.Data{events.DiscoveryStarted{Trigger: trigger, Attempt: 1}}, outcome...) {
-		h.add(events.Event{Subject: server, ConfigKey: h.key, RunID: run, AttemptID: id, Data: d})
+		h.add(events.Event{Subject: h.on, ConfigKey: h.key, RunID: run, AttemptID: id, Data: d})
 		h.wait(time.Second)
 	}
 }

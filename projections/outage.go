@@ -65,6 +65,9 @@ func (s *State) witnessed(e events.Event, c *connection, fine, failed bool) {
 func (s *State) excuse() {
 	for _, k := range s.b.Contacts {
 		srv := s.b.Sources[s.b.Own][k.Server]
+		if srv == nil {
+			continue
+		}
 		other := srv.Connections[k.Key]
 		if k.Failed && other != nil && other.RunID == k.RunID {
 			other.Tally = other.Tally.excuse(k.Link)

@@ -2,6 +2,7 @@ package projections_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -32,7 +33,8 @@ func drawHistory(t *rapid.T) []events.Event {
 	changes := []events.Change{events.ChangeKey, events.ChangeValues, events.ChangeSettings}
 	for range rapid.IntRange(0, 60).Draw(t, "steps") {
 		h.wait(time.Duration(rapid.Int64Range(0, int64(3*time.Hour)).Draw(t, "wait")))
-		switch rapid.IntRange(0, 9).Draw(t, "kind") {
+		h.on = rapid.SampledFrom([]events.ServerName{server, server, h.on}).Draw(t, "on")
+		switch rapid.IntRange(0, 12).Draw(t, "kind") {
 		case 0:
 			h.restart()
 		case 1:
@@ -41,9 +43,20 @@ func drawHistory(t *rapid.T) []events.Event {
 			h.add(events.Event{Subject: "weather", ConfigKey: events.DefaultConfigKey, Source: "a-host", Data: rapid.SampledFrom(outcomes).Draw(t, "reported")})
 		case 3, 4:
 			d := rapid.SampledFrom(others).Draw(t, "other")
-			h.add(events.Event{Subject: server, ConfigKey: h.key, CallID: "call", Data: d})
+			h.add(events.Event{Subject: h.on, ConfigKey: h.key, CallID: "call", Data: d})
 		case 5:
 			h.attemptIn("a run", events.TriggerRetry, rapid.SampledFrom(outcomes).Draw(t, "outcome"))
+		case 6: // several servers are lost together
+			for _, name := range []events.ServerName{"maps", "mail", "files", server} {
+				h.attemptOn(name, refused)
+			}
+		case 7: // one that never keeps its values
+			for n := range rapid.IntRange(1, 40).Draw(t, "keys") {
+				h.configure(events.ChangeValues, events.ConfigKey(fmt.Sprintf("%s.%d", rapid.SampledFrom(keys).Draw(t, "entry").Entry(), n)))
+				h.attempt(events.TriggerRetry, diesOnImport)
+			}
+		case 8:
+			h.add(events.Event{Data: events.ServiceStarted{}, Source: rapid.SampledFrom([]string{self, "mcpledger/other"}).Draw(t, "service")})
 		default:
 			h.attempt(rapid.SampledFrom(triggers).Draw(t, "trigger"), rapid.SampledFrom(outcomes).Draw(t, "outcome"))
 		}
@@ -113,18 +126,24 @@ func TestEveryConfiguredServerIsListed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := drawHistory(t)
 		now := all[len(all)-1].Time
-		configured := false
+		own := ""
+		configured := map[string]map[events.ServerName]bool{}
 		for _, e := range all {
+			if configured[e.Source] == nil {
+				configured[e.Source] = map[events.ServerName]bool{}
+			}
 			switch e.Data.(type) {
+			case events.ServiceStarted:
+				own = e.Source
 			case events.ServerConfigured:
-				configured = true
+				configured[e.Source][e.Subject] = true
 			case events.ServerRemoved:
-				configured = false
+				delete(configured[e.Source], e.Subject)
 			}
 		}
 		listed := fold(all).Servers(now)
-		if configured != (len(listed) == 1) {
-			t.Fatalf("configured %v, listed %d", configured, len(listed))
+		if len(configured[own]) != len(listed) {
+			t.Fatalf("configured %v, listed %d", configured[own], len(listed))
 		}
 		for _, v := range listed {
 			if v.State == "" || v.Reason == "" || v.Needs == "" || v.Decision == "" {

@@ -35,14 +35,13 @@ func (s *State) Due(name events.ServerName, now time.Time) (Due, bool) {
 	if srv == nil || srv.Removed || srv.Entry.Disabled || srv.Entry.Problem != nil {
 		return Due{}, false
 	}
-	c := srv.present()
-	if c.Pin.ActiveAt(now) {
-		if c.Pin.Until.IsZero() {
+	if srv.Pin.ActiveAt(now) {
+		if srv.Pin.Until.IsZero() {
 			return Due{}, false
 		}
-		return Due{At: c.Pin.Until, Trigger: events.TriggerSkipExpired}, true
+		return Due{At: srv.Pin.Until, Trigger: events.TriggerSkipExpired}, true
 	}
-	return s.dueConnection(name, srv, c, now), true
+	return s.dueConnection(name, srv, srv.present(), now), true
 }
 
 func (s *State) dueConnection(name events.ServerName, srv *server, c *connection, now time.Time) Due {
@@ -117,7 +116,7 @@ func (s *State) SkipNote(name events.ServerName, now time.Time) (events.Discover
 		return events.DiscoverySkipped{}, false
 	}
 	c := srv.present()
-	skip := c.activeSkip(now)
+	skip := srv.activeSkip(now)
 	if skip == nil || (c.SkipNotedIn == s.b.Start && c.SkipNotedUntil.Equal(skip.Until)) {
 		return events.DiscoverySkipped{}, false
 	}
@@ -128,12 +127,12 @@ func (s *State) SkipNote(name events.ServerName, now time.Time) (events.Discover
 }
 
 // activeSkip returns the pin or the skip that holds at now, nil if none does.
-func (c *connection) activeSkip(now time.Time) *Skip {
-	if c.Pin.ActiveAt(now) {
-		return c.Pin
+func (srv *server) activeSkip(now time.Time) *Skip {
+	if srv.Pin.ActiveAt(now) {
+		return srv.Pin
 	}
-	if c.Tally.Skip.ActiveAt(now) {
-		return c.Tally.Skip
+	if skip := srv.present().Tally.Skip; skip.ActiveAt(now) {
+		return skip
 	}
 	return nil
 }
@@ -175,7 +174,7 @@ func (s *State) RequalifyFacts(name events.ServerName, now time.Time) ([]events.
 		return nil, false
 	}
 	c := srv.present()
-	if c.Pin.ActiveAt(now) || !c.Tally.Skip.ActiveAt(now) || !c.Tally.Skip.Requalify {
+	if srv.Pin.ActiveAt(now) || !c.Tally.Skip.ActiveAt(now) || !c.Tally.Skip.Requalify {
 		return nil, false
 	}
 	return c.Facts, true

@@ -1,10 +1,10 @@
 package projections
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -73,6 +73,7 @@ type server struct {
 	ConfigTime time.Time                `json:"config_time,omitzero"`
 	ConfigIn   events.Sequence          `json:"config_in,omitempty"` // the event's own place
 	Current    events.ConfigKey         `json:"current,omitempty"`
+	Pin        *Skip                    `json:"pin,omitempty"` // by hand, whatever the entry says
 
 	Connections map[events.ConfigKey]*connection `json:"connections"`
 	Entries     map[string]*entry                `json:"entries"` // by ConfigKey.Entry
@@ -105,7 +106,7 @@ type Catalogue struct {
 type Stats struct {
 	Attempts     int64 `json:"attempts"`
 	Failures     int64 `json:"failures"`
-	Launches     int64 `json:"launches"` // attempts that started a process
+	Launches     int64 `json:"launches"` // processes started, by attempts and for calls
 	Calls        int64 `json:"calls"`
 	CallFailures int64 `json:"call_failures"`
 	// CallP50MS and CallP99MS are how long dispatched calls took, failed ones too, in
@@ -163,6 +164,9 @@ func (s *State) Apply(e events.Event) {
 	case events.Unknown:
 		s.b.PassedOver++
 	case events.ServiceStarted:
+		if e.Source != s.b.Own { // the contacts are another's
+			s.b.Contacts, s.b.Outage = nil, time.Time{}
+		}
 		s.b.Own, s.b.Start, s.b.StartedAt = e.Source, e.Sequence, e.HappenedAt()
 	case events.ConfigLoaded:
 		s.b.Config = Config{Files: d.Files, LoadedAt: e.HappenedAt(), Warnings: d.Warnings}
@@ -180,8 +184,12 @@ func (s *State) Apply(e events.Event) {
 		s.applyDiscovery(e)
 	case events.ToolCallStarted, events.ToolCallSucceeded, events.ToolCallFailed, events.ToolCallAbandoned:
 		s.applyCall(e)
+	case events.SessionOpened:
+		if d.ProcessGroup != 0 {
+			s.server(e).Stats.Launches++
+		}
 	case events.ServiceStopped, events.DiscoveryRunStarted, events.DiscoveryRunCompleted,
-		events.ToolCallRefused, events.SessionOpened, events.SessionDiscarded, events.LogImported:
+		events.ToolCallRefused, events.SessionDiscarded, events.LogImported:
 		// Facts for the history; no state rests on them.
 	}
 }
@@ -223,9 +231,9 @@ func (s *State) applyDiscovery(e events.Event) {
 	case events.CatalogueChanged:
 		srv.entry(e.ConfigKey).changed(e, d, s.b.Start)
 	case events.SkipPinned:
-		c.Pin = &Skip{Reason: SkipPinned, Since: e.HappenedAt(), Until: d.Until, Note: d.Reason, EventIDs: []string{e.ID}}
+		srv.Pin = &Skip{Reason: SkipPinned, Since: e.HappenedAt(), Until: d.Until, Note: d.Reason, EventIDs: []string{e.ID}}
 	case events.SkipCleared:
-		c.Pin = nil
+		srv.Pin = nil
 		c.Tally = c.Tally.clear(link(e), d.Reason)
 		c.Before, c.RunID = tally{}, ""
 	case events.SkipRequalified:
@@ -233,37 +241,29 @@ func (s *State) applyDiscovery(e events.Event) {
 	}
 }
 
-// maxOpenCalls bounds the calls without outcome that are remembered of a connection.
-// Our own never come near it; a reporter may forget to tell how its calls ended.
-const maxOpenCalls = 4096
-
-// boundOpenCalls drops the oldest open call if there are too many.
-func (c *connection) boundOpenCalls() {
-	if len(c.OpenCalls) <= maxOpenCalls {
+// dropOldest drops the value with the lowest place if there are more than most.
+func dropOldest[K comparable, V any](m map[K]V, most int, place func(V) events.Sequence) {
+	if len(m) <= most {
 		return
 	}
-	oldest := ""
-	for id, call := range c.OpenCalls {
-		if oldest == "" || call.Sequence < c.OpenCalls[oldest].Sequence {
-			oldest = id
+	var oldest K
+	lowest := events.Sequence(math.MaxInt64)
+	for k, v := range m {
+		if at := place(v); at < lowest {
+			oldest, lowest = k, at
 		}
 	}
-	delete(c.OpenCalls, oldest)
+	delete(m, oldest)
 }
 
 func (s *State) applyCall(e events.Event) {
 	srv := s.server(e)
 	c := srv.connection(e)
-	call := c.OpenCalls[e.CallID]
-	delete(c.OpenCalls, e.CallID)
+	call := c.finishCall(e)
 	switch d := e.Data.(type) {
 	case events.ToolCallStarted:
 		srv.Stats.Calls++
-		if c.OpenCalls == nil {
-			c.OpenCalls = map[string]openCall{}
-		}
-		c.OpenCalls[e.CallID] = openCall{Sequence: e.Sequence, Tool: d.Tool, Caller: d.Caller, ArgumentsHash: d.ArgumentsHash}
-		c.boundOpenCalls()
+		c.startedCall(e, d)
 	case events.ToolCallSucceeded:
 		delete(c.Brakes, brakeKey(call.Caller, call.Tool, call.ArgumentsHash))
 		srv.Latency.add(d.ElapsedMS)
@@ -306,8 +306,9 @@ func (s *State) own(name events.ServerName) *server {
 }
 
 // configured takes the entry in force. A changed entry is a new connection. When
-// only values changed, the new connection goes on from the old one's tally, since a
-// value that differs at every start would otherwise be tried for ever.
+// only values changed, the new connection goes on from the old one's tally and the
+// facts it rests on, since a value that differs at every start would otherwise be
+// tried for ever.
 func (srv *server) configured(e events.Event, d events.ServerConfigured) {
 	previous := srv.Connections[srv.Current]
 	sameEntry := srv.Entry != nil && srv.Current.Entry() == e.ConfigKey.Entry()
@@ -321,7 +322,7 @@ func (srv *server) configured(e events.Event, d events.ServerConfigured) {
 		return
 	}
 	c := srv.connection(e)
-	c.Pin = previous.Pin
+	c.Facts = previous.Facts
 	c.Tally = srv.entry(e.ConfigKey).inherit(previous.Tally)
 }
 
@@ -398,24 +399,23 @@ func (srv *server) connection(e events.Event) *connection {
 	return c
 }
 
-// prune drops the connection, and the entry no other connection shares, that was
-// least recently touched.
+// prune drops the connection that was least recently touched and is not the present
+// one, and its entry if no other connection shares it.
 func (srv *server) prune() {
-	keys := slices.SortedFunc(maps.Keys(srv.Connections), func(a, b events.ConfigKey) int {
-		return cmp.Compare(srv.Connections[a].Touched, srv.Connections[b].Touched)
-	})
-	for _, k := range keys {
-		if k == srv.Current || len(srv.Connections[k].Open) > 0 {
-			continue
+	var oldest events.ConfigKey
+	lowest := events.Sequence(math.MaxInt64)
+	for k, c := range srv.Connections {
+		if k != srv.Current && c.Touched < lowest {
+			oldest, lowest = k, c.Touched
 		}
-		delete(srv.Connections, k)
-		for other := range srv.Connections {
-			if other.Entry() == k.Entry() {
-				return
-			}
-		}
-		delete(srv.Entries, k.Entry())
-		return
+	}
+	delete(srv.Connections, oldest)
+	shared := oldest.Entry() == srv.Current.Entry()
+	for k := range srv.Connections {
+		shared = shared || k.Entry() == oldest.Entry()
+	}
+	if !shared {
+		delete(srv.Entries, oldest.Entry())
 	}
 }
 

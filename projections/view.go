@@ -140,23 +140,12 @@ func (s *State) Reported(source string, name events.ServerName, key events.Confi
 	return s.view(source, name, &under, now), true
 }
 
-// Known reports whether the log holds anything of a server of that name, even of
-// one that was removed.
-func (s *State) Known(name events.ServerName) bool {
-	for _, servers := range s.b.Sources {
-		if servers[name] != nil {
-			return true
-		}
-	}
-	return false
-}
-
 func (s *State) view(source string, name events.ServerName, srv *server, now time.Time) Server {
 	c := srv.present()
 	v := Server{
 		Name: name, Source: source, ConfigKey: srv.Current,
 		Reachability: c.Reachability, Authorization: c.Authorization,
-		Cause: c.Cause, Skip: c.activeSkip(now), Gate: c.Gate, Last: c.Last,
+		Cause: c.Cause, Skip: srv.activeSkip(now), Gate: c.Gate, Last: c.Last,
 		VerifiedAt: c.VerifiedAt, Catalogue: srv.known().Catalogue,
 		ProtocolVersion: c.ProtocolVersion, ServerInfo: c.ServerInfo, Stats: srv.stats(),
 		Chain: c.Tally.Chain,
