@@ -107,10 +107,12 @@ func TestCallUntilKilled(t *testing.T) {
 	w.entries["remote"] = map[string]any{"url": url, "mcpledger": map[string]any{"record_calls": true}}
 	r := w.start()
 	r.awaitState("remote", projections.StateReady)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
 	for n := 0; ; n++ {
 		// Nothing is looked at here: the log is, afterwards.
 		go func() { _, _ = r.tryCall("remote", victim, fmt.Sprintf(`{"n":%d}`, n), 0) }()
-		time.Sleep(time.Millisecond)
+		<-tick.C
 	}
 }
 

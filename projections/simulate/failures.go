@@ -43,7 +43,7 @@ func stillDownloading() Failure {
 	spoke, took := int64(400), projections.PackageRunnerBudget
 	return Failure{Took: took, Evidence: events.Evidence{
 		Phase: events.PhaseHandshake, Transport: events.TransportStdio, ErrorKind: events.KindTimeoutStart, Command: "npx @acme/reports",
-		Error: "no answer to initialize", EndedBy: events.EndedByUs, StderrTail: "npm http fetch GET 200 https://registry.npmjs.org/acme-reports 5120ms",
+		Error: "no answer to initialize", EndedBy: events.EndedByUs, StderrTail: "npm http fetch GET 200 https://packages.example/acme-reports 5120ms",
 		StderrLastMS: &spoke, ElapsedMS: took.Milliseconds(), LimitMS: took.Milliseconds(),
 	}}
 }
