@@ -224,7 +224,8 @@ func Restore(t Type, stored []byte, resolve func(hash string) (*Loaded, error)) 
 	if err != nil {
 		return nil, nil, err
 	}
-	if c, known := codecs[t]; known {
+	_, _, isRef := CutRef(stored) // a payload that is one long string, not an object
+	if c, known := codecs[t]; known && !isRef {
 		if data, ok := c.quickly(&decoder{resolve: resolve}, stored); ok {
 			return data, raw, nil
 		}

@@ -142,6 +142,12 @@ func TestAnEscapedQuoteBeginsNoReference(t *testing.T) {
 	}
 }
 
+func TestAPayloadThatIsNoObjectIsDecodedAlike(t *testing.T) {
+	for _, raw := range []string{`"` + strings.Repeat("a", 300) + `"`, `"short"`, `[]`, `{}`, `null`, `7`} {
+		checkRoundTrip(t, events.TypeCatalogueChanged, raw)
+	}
+}
+
 func FuzzExternalize(f *testing.F) {
 	for _, typ := range knownTypes(f) {
 		raw, err := events.EncodeData(full(f, typ))
