@@ -169,7 +169,7 @@ type openingTimeout struct {
 }
 
 func (e *openingTimeout) Error() string {
-	return fmt.Sprintf("no session within %s; it is still being opened", e.limit)
+	return fmt.Sprintf("not connected within %s, the connection is still being opened", e.limit)
 }
 
 func (l *line) acquireWithin(ctx context.Context, limit time.Duration) (*liveSession, error) {

@@ -371,3 +371,22 @@ func TestACatalogueStaysOfferedWhileChangedValuesAreTried(t *testing.T) {
 	})
 	wantLaunches(t, launches, 2, "one value changed")
 }
+
+func TestASilentServerIsATimeoutThatCounts(t *testing.T) {
+	w := newWorld(t)
+	w.program("silent", mcptest.Fake{Fault: mcptest.Silent, At: "initialize"})
+	w.entries["silent"]["mcpledger"] = map[string]any{"timeouts": map[string]any{"start": "300ms"}}
+	w.program("listless", mcptest.Fake{Fault: mcptest.Silent, At: "tools/list"})
+	w.entries["listless"]["mcpledger"] = map[string]any{"timeouts": map[string]any{"start": "2s"}}
+	r := w.start()
+	for name, limit := range map[events.ServerName]int64{"silent": 300, "listless": 2000} {
+		v := r.awaitState(name, projections.StateFailed)
+		if v.Cause.Class != "timeout" || v.Streak == nil || v.Streak.Count != 1 || v.Needs != projections.NeedsWait {
+			t.Errorf("%s: class %s by %s, streak %+v, needs %s", name, v.Cause.Class, v.Cause.Rule, v.Streak, v.Needs)
+		}
+		ev := r.recorded(name, events.TypeDiscoveryFailed)[0].Data.(events.DiscoveryFailed).Evidence
+		if ev.EndedBy == events.EndedByUs || ev.LimitMS != limit {
+			t.Errorf("%s: ended by %q, limit %d ms", name, ev.EndedBy, ev.LimitMS)
+		}
+	}
+}

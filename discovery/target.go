@@ -56,7 +56,7 @@ func (s *Service) budget(srv *config.Server) upstream.Budget {
 	s.mu.Unlock()
 	b := upstream.StartBudget(srv.Transport, fetching)
 	if srv.Timeouts.Start > 0 {
-		b.Total, b.Silence = srv.Timeouts.Start, 0
+		b.Total, b.Silence, b.List = srv.Timeouts.Start, 0, srv.Timeouts.Start
 	}
 	if srv.Timeouts.Silence > 0 {
 		b.Silence = srv.Timeouts.Silence

@@ -88,6 +88,9 @@ func open(ctx context.Context, t Target, era Era, began time.Time) (*Session, *F
 		return s, nil
 	}
 	failed := t.Now()
+	if f.Evidence.ErrorKind == events.KindCancelled {
+		f.Evidence.EndedBy = events.EndedByUs
+	}
 	if s.conn != nil {
 		// What a process wrote is complete once it has ended.
 		_ = s.Close(context.WithoutCancel(ctx))

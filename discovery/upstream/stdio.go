@@ -132,7 +132,7 @@ func (c *stdioConn) describe(ev *events.Evidence, at time.Time) {
 	ev.Transport = events.TransportStdio
 	ev.Command = c.target.Label
 	fate, fateAt := c.process.decided()
-	if fate == fateClosed {
+	if fate == fateClosed && fateAt.Before(at) { // what we close since it failed is the server's failure
 		ev.EndedBy = events.EndedByUs
 	}
 	if fate != "" && fateAt.Before(at) {

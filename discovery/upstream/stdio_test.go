@@ -79,7 +79,7 @@ func TestAProcessThatCannotBeOpenedLeavesEvidence(t *testing.T) {
 			set:  func(t *upstream.Target) { t.Budget.Total = 1500 * time.Millisecond },
 			want: events.Evidence{
 				Phase: events.PhaseHandshake, Error: "did not answer the handshake within 1.5s", ErrorKind: events.KindTimeoutStart,
-				EndedBy: events.EndedByUs, LimitMS: 1500,
+				LimitMS:    1500,
 				StderrTail: "open https://example.com/login to go on", StderrBytes: 40, StderrLastMS: ptr(int64(0)),
 			},
 		},
@@ -89,7 +89,7 @@ func TestAProcessThatCannotBeOpenedLeavesEvidence(t *testing.T) {
 			set:  func(t *upstream.Target) { t.Budget.Silence = 300 * time.Millisecond },
 			want: events.Evidence{
 				Phase: events.PhaseHandshake, Error: "did not write anything within 300ms", ErrorKind: events.KindTimeoutStart,
-				EndedBy: events.EndedByUs, LimitMS: 300,
+				LimitMS: 300,
 			},
 		},
 		{
@@ -114,7 +114,7 @@ func TestAProcessThatCannotBeOpenedLeavesEvidence(t *testing.T) {
 			fake: mcptest.Fake{Fault: mcptest.Error, At: "initialize", Code: -32603, Message: "no key", Data: []byte(`{"n":1}`), Stderr: "giving up\n"},
 			want: events.Evidence{
 				Phase: events.PhaseHandshake, Error: "no key", ErrorKind: events.KindJSONRPC,
-				JSONRPCCode: ptr(-32603), JSONRPCMessage: "no key", JSONRPCData: `{"n":1}`, EndedBy: events.EndedByUs,
+				JSONRPCCode: ptr(-32603), JSONRPCMessage: "no key", JSONRPCData: `{"n":1}`,
 				StderrTail: "giving up", StderrBytes: 10, StderrLastMS: ptr(int64(0)),
 			},
 		},
@@ -123,7 +123,6 @@ func TestAProcessThatCannotBeOpenedLeavesEvidence(t *testing.T) {
 			fake: mcptest.Fake{Fault: mcptest.NoResult, At: "initialize"},
 			want: events.Evidence{
 				Phase: events.PhaseHandshake, Error: "the reply has neither a result nor an error", ErrorKind: events.KindMalformed,
-				EndedBy: events.EndedByUs,
 			},
 		},
 		{
@@ -132,7 +131,7 @@ func TestAProcessThatCannotBeOpenedLeavesEvidence(t *testing.T) {
 			set:  func(t *upstream.Target) { t.Budget.Total = 1500 * time.Millisecond },
 			want: events.Evidence{
 				Phase: events.PhaseHandshake, Error: "did not answer the handshake within 1.5s", ErrorKind: events.KindTimeoutStart,
-				EndedBy: events.EndedByUs, LimitMS: 1500,
+				LimitMS:    1500,
 				StdoutJunk: &events.Junk{Count: 1, Excerpt: `{"jsonrpc":"2.0","id":424242,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"fake","version":"1.2.3","title":"A fake"},"instructions":"Ask kindly."}}`},
 			},
 		},
