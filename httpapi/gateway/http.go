@@ -135,7 +135,7 @@ func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request, v *view, r
 	}
 	c, leave, err := g.clients.enter(r.Header.Get(server.HeaderKeySessionID), v, g.caller(r))
 	if err != nil {
-		http.Error(w, "no such session: send initialize", http.StatusNotFound)
+		noSession(w, r)
 		return
 	}
 	defer leave()
@@ -186,6 +186,15 @@ func (w *beginning) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
+// noSession refuses a message that names no session, or one that is over.
+func noSession(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get(server.HeaderKeySessionID) == "" {
+		http.Error(w, "a session id is missing: send initialize", http.StatusBadRequest)
+		return
+	}
+	http.Error(w, "no such session: send initialize", http.StatusNotFound)
+}
+
 // get opens the stream on which a client hears what it did not ask for.
 func (g *Gateway) get(w http.ResponseWriter, r *http.Request, v *view) {
 	if mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {
@@ -194,7 +203,7 @@ func (g *Gateway) get(w http.ResponseWriter, r *http.Request, v *view) {
 	}
 	c, leave, err := g.clients.enter(r.Header.Get(server.HeaderKeySessionID), v, g.caller(r))
 	if err != nil {
-		http.Error(w, "no such session: send initialize", http.StatusNotFound)
+		noSession(w, r)
 		return
 	}
 	defer leave()

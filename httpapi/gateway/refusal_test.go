@@ -155,4 +155,21 @@ func TestApplicationErrorsAreNoHTTPErrors(t *testing.T) {
 	}
 }
 
+func TestACallOfAnotherShapeIsNotSent(t *testing.T) {
+	w := newWorld(t)
+	w.program("one", mcptest.Fake{})
+	w.start()
+	w.await("one", projections.StateReady)
+	c := w.raw("")
+	for _, params := range []string{`{"name":"one__echo","arguments":[1]}`, `{"name":"one__echo","arguments":"x"}`, `{"arguments":{}}`} {
+		status, _, body := c.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + params + `}`)
+		if status != http.StatusOK || !strings.Contains(string(body), `-32602`) {
+			t.Errorf("%s: %d %s", params, status, body)
+		}
+	}
+	if calls := w.recorded("one", events.TypeToolCallStarted); len(calls) != 0 {
+		t.Errorf("%d calls recorded", len(calls))
+	}
+}
+
 const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"hand","version":"1"}}`

@@ -38,7 +38,7 @@ func TestASessionIsWantedAndEnds(t *testing.T) {
 		return s
 	}
 	for _, message := range []string{ping, list} {
-		if got := status(&rawClient{world: w, header: http.Header{}}, message); got != http.StatusNotFound {
+		if got := status(&rawClient{world: w, header: http.Header{}}, message); got != http.StatusBadRequest {
 			t.Errorf("%s without a session: %d", message, got)
 		}
 		if got := status(&rawClient{world: w, header: http.Header{}, session: "mcp-session-01020304-0506-4708-890a-0b0c0d0e0f10"}, message); got != http.StatusNotFound {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"mcpledger/discovery"
 	"mcpledger/events"
 	"mcpledger/projections"
@@ -77,6 +79,9 @@ func callerName(who, program string) string {
 // callTool answers tools/call with what the server answered, or with what kept it
 // from answering.
 func (g *Gateway) callTool(ctx context.Context, x *exchange) answer {
+	if wrong := x.request.wrongCall(); wrong != nil {
+		return answer{err: wrong}
+	}
 	name := x.request.params.Name
 	if own := ownTool(name); own != nil && !x.view.single {
 		return g.callOwn(ctx, x, own)
@@ -106,6 +111,17 @@ func (g *Gateway) callTool(ctx context.Context, x *exchange) answer {
 		return x.failed(unrecorded(to.server, out, err))
 	}
 	return x.outcome(to.server, out)
+}
+
+// wrongCall says what of a tools/call is not as the protocol has it, nil if all is.
+func (r *request) wrongCall() *rpcError {
+	switch arguments := bytes.TrimSpace(r.params.Arguments); {
+	case r.params.Name == "":
+		return &rpcError{Code: mcp.INVALID_PARAMS, Message: "tools/call wants the name of a tool, a string"}
+	case len(arguments) > 0 && arguments[0] != '{' && string(arguments) != "null":
+		return &rpcError{Code: mcp.INVALID_PARAMS, Message: "the arguments of tools/call are to be an object"}
+	}
+	return nil
 }
 
 // remedy says where to look for a tool that is not there.
