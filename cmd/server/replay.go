@@ -57,6 +57,9 @@ func (p *program) replayCommand() *cobra.Command {
 			opts.Servers = append(opts.Servers, events.ServerName(name))
 		}
 		report, err := p.replay(cmd.Context(), set, opts)
+		if errors.Is(err, replay.ErrUnknownServer) {
+			return usagef("--server: %v", err)
+		}
 		if err != nil {
 			return err
 		}

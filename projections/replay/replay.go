@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -27,10 +28,14 @@ type Options struct {
 	Now func() time.Time
 }
 
+// ErrUnknownServer reports a server in Options that no event is about: a misspelt name
+// would make every candidate the same.
+var ErrUnknownServer = errors.New("no event is about this server")
+
 // Run puts the baseline and the candidate through the log as it is now and reports
 // where they part. It reads the log in pieces, so that its memory does not grow with
-// the log but for the states themselves. It returns ctx's error when ctx ends, else
-// errors of reading.
+// the log but for the states themselves. It returns ctx's error when ctx ends,
+// ErrUnknownServer, or errors of reading.
 func Run(ctx context.Context, log events.Log, baseline, candidate *rules.Set, opts Options) (Report, error) {
 	now := opts.Now
 	if now == nil {
@@ -40,6 +45,11 @@ func Run(ctx context.Context, log events.Log, baseline, candidate *rules.Set, op
 	head, err := log.Head(ctx)
 	if err != nil {
 		return Report{}, fmt.Errorf("replay: %w", err)
+	}
+	for _, name := range opts.Servers {
+		if err := mentioned(ctx, log, name); err != nil {
+			return Report{}, fmt.Errorf("replay for %q: %w", name, err)
+		}
 	}
 	base, other := newSide(baseline, opts.counted), newSide(candidate, opts.counted)
 	tally := newTally(opts)
@@ -58,6 +68,14 @@ func Run(ctx context.Context, log events.Log, baseline, candidate *rules.Set, op
 	report := tally.report(base, other)
 	report.DurationMS = now().Sub(began).Milliseconds()
 	return report, nil
+}
+
+// mentioned returns ErrUnknownServer if the log has no event about a server.
+func mentioned(ctx context.Context, log events.Log, name events.ServerName) error {
+	for _, err := range log.Read(ctx, events.Query{Subject: name, Limit: 1}) {
+		return err
+	}
+	return ErrUnknownServer
 }
 
 // fold puts both sides through a piece, at the same time, and returns their verdicts

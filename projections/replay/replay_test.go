@@ -330,6 +330,12 @@ func TestFiltersLimitTheReportAndNotTheFold(t *testing.T) {
 	s.wait(time.Hour)
 	later := s.now
 	s.run(events.TriggerRetry, dies)
+	if _, err := s.log.Append(t.Context(), []events.Event{{
+		ID: "notes", Source: self, Type: events.TypeServerConfigured, Subject: "notes", Time: s.now, DataVersion: 1,
+		ConfigKey: other, Data: events.ServerConfigured{Change: events.ChangeAdded, Transport: events.TransportStdio},
+	}}); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name            string
 		opts            replay.Options
@@ -351,6 +357,16 @@ func TestFiltersLimitTheReportAndNotTheFold(t *testing.T) {
 					report.Totals.AttemptsAvoided, report.Totals.Failures, len(report.Servers), c.avoided, c.failed, c.servers)
 			}
 		})
+	}
+}
+
+func TestAMisspeltServerIsAnError(t *testing.T) {
+	s := newStory(t)
+	for _, names := range [][]events.ServerName{{"wether"}, {"weather", "wether"}} {
+		_, err := replay.Run(t.Context(), s.log, rules.Default(), rules.Default(), replay.Options{Servers: names})
+		if !errors.Is(err, replay.ErrUnknownServer) {
+			t.Errorf("replay for %v: %v", names, err)
+		}
 	}
 }
 
