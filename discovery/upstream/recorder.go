@@ -68,6 +68,9 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	}
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		// A POST asks for a second connection only when nothing of it was written to the
+		// first, which the server had closed meanwhile.
+		GetConn: func(string) { x.update(func() { x.connected = false }) },
 		GotConn: func(httptrace.GotConnInfo) { x.update(func() { x.connected = true }) },
 	})
 	req = req.Clone(ctx)
