@@ -120,7 +120,7 @@ func matchesTag(header, hash string) bool {
 
 // PutShadow answers PUT /api/rules/shadow.
 func (a *API) PutShadow(ctx context.Context, r api.PutShadowRequestObject) (api.PutShadowResponseObject, error) {
-	set, err := a.candidate(r.Body.Rules)
+	set, err := a.candidate(ctx, r.Body.Rules)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func (a *API) showActive(m moment) api.ActiveRules {
 }
 
 // candidate reads a rule set that a body holds, as its text or by name.
-func (a *API) candidate(raw json.RawMessage) (*rules.Set, error) {
+func (a *API) candidate(ctx context.Context, raw json.RawMessage) (*rules.Set, error) {
 	if bytes.HasPrefix(raw, []byte(`"`)) {
 		var text string
 		if err := json.Unmarshal(raw, &text); err != nil {
@@ -175,7 +175,7 @@ func (a *API) candidate(raw json.RawMessage) (*rules.Set, error) {
 	if err := decodeStrict(bytes.NewReader(raw), &named); err != nil || named.Set == "" {
 		return nil, refuse(codeBadBody, `rules: the text of a rule set is wanted, or {"set":"NAME"}`)
 	}
-	return a.ruleSet(named.Set)
+	return a.ruleSet(ctx, named.Set)
 }
 
 // parseRules reads the text of a rule set. Its problem says what is wrong where.

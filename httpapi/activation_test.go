@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -81,6 +82,20 @@ func TestARuleSetIsPutInForceAndRecorded(t *testing.T) {
 	before := w.head()
 	w.operate(http.MethodPut, "/api/rules", hasty(t), asYAML).is(http.StatusOK)
 	want(t, "head for the set in force", w.head(), before)
+}
+
+func TestARuleSetThatWasInForceIsKnownByItsName(t *testing.T) {
+	w := newWorld(t)
+	w.configure("weather")
+	w.fail("weather")
+	w.operate(http.MethodPut, "/api/rules", hasty(t), asYAML).is(http.StatusOK)
+	w.operate(http.MethodPut, "/api/rules", rules.Default().Text(), asYAML).is(http.StatusOK)
+	want(t, "listed", slices.Contains(w.get("/api/rules/sets").names("set", "items"), "hasty"), true)
+	want(t, "state now", w.get("/api/servers/weather").at("state"), "failed")
+	want(t, "state under it", w.get("/api/servers/weather?rules=hasty").at("state"), "skipped")
+	want(t, "its text", string(w.get("/api/rules?rules=hasty&format=yaml").body), hasty(t))
+	w.operate(http.MethodPost, "/api/replays", `{"rules":{"set":"hasty"}}`).is(http.StatusAccepted)
+	w.get("/api/rules?rules=unheard-of").is(http.StatusBadRequest)
 }
 
 func TestARuleSetIsNotPutInForceOverAnotherThanWasSeen(t *testing.T) {

@@ -52,7 +52,7 @@ func (a *API) ask(ctx context.Context, at, setName string, fn func(*projections.
 	if err != nil {
 		return moment{}, err
 	}
-	set, err := a.ruleSet(setName)
+	set, err := a.ruleSet(ctx, setName)
 	if err != nil {
 		return moment{}, err
 	}
@@ -92,6 +92,6 @@ func (a *API) place(ctx context.Context, at, setName string) (moment, error) {
 	if err != nil || setName == "" {
 		return m, err
 	}
-	m.set, err = a.ruleSet(setName)
+	m.set, err = a.ruleSet(ctx, setName)
 	return m, err
 }

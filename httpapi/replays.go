@@ -149,8 +149,8 @@ func (j *replayJob) reached(done, total events.Sequence) {
 }
 
 // StartReplay answers POST /api/replays.
-func (a *API) StartReplay(_ context.Context, r api.StartReplayRequestObject) (api.StartReplayResponseObject, error) {
-	set, err := a.candidate(r.Body.Rules)
+func (a *API) StartReplay(ctx context.Context, r api.StartReplayRequestObject) (api.StartReplayResponseObject, error) {
+	set, err := a.candidate(ctx, r.Body.Rules)
 	if err != nil {
 		return nil, err
 	}

@@ -8,12 +8,13 @@ import (
 	"sync"
 
 	"mcpledger/httpapi/api"
+	"mcpledger/projections"
 	"mcpledger/projections/rules"
 )
 
 // ClassifyEvidence answers POST /api/classify.
-func (a *API) ClassifyEvidence(_ context.Context, r api.ClassifyEvidenceRequestObject) (api.ClassifyEvidenceResponseObject, error) {
-	set, err := a.ruleSet(r.Params.Rules)
+func (a *API) ClassifyEvidence(ctx context.Context, r api.ClassifyEvidenceRequestObject) (api.ClassifyEvidenceResponseObject, error) {
+	set, err := a.ruleSet(ctx, r.Params.Rules)
 	if err != nil {
 		return nil, err
 	}
@@ -63,10 +64,16 @@ func (a *API) ListRuleSets(ctx context.Context, r api.ListRuleSetsRequestObject)
 	if err != nil {
 		return nil, err
 	}
+	activated, err := projections.ActivatedSets(ctx, a.log, m.sequence)
+	if err != nil {
+		return nil, err
+	}
 	active, names := m.set, rules.BuiltinNames()
 	var sets []api.RuleSetInfo
-	if !slices.Contains(names, active.Name()) {
-		sets = append(sets, api.RuleSetInfo{Set: active.Name(), Hash: active.Hash(), Active: true})
+	for _, d := range activated {
+		if !slices.Contains(names, d.Set) {
+			sets = append(sets, api.RuleSetInfo{Set: d.Set, Hash: d.Hash, Active: d.Hash == active.Hash()})
+		}
 	}
 	for _, name := range names {
 		set, err := a.builtin.set(name)
@@ -88,8 +95,9 @@ func (a *API) ListRuleSets(ctx context.Context, r api.ListRuleSetsRequestObject)
 	}, nil
 }
 
-// ruleSet returns the set of that name, nil for "".
-func (a *API) ruleSet(name string) (*rules.Set, error) {
+// ruleSet returns the set of that name, nil for "": the one in force or beside it, a
+// built-in one, or one that was in force.
+func (a *API) ruleSet(ctx context.Context, name string) (*rules.Set, error) {
 	if name == "" {
 		return nil, nil // no name is no set
 	}
@@ -100,6 +108,9 @@ func (a *API) ruleSet(name string) (*rules.Set, error) {
 		}
 	}
 	set, err := a.builtin.set(name)
+	if errors.Is(err, rules.ErrNoSuchSet) {
+		set, err = projections.ActivatedSet(ctx, a.log, name)
+	}
 	if errors.Is(err, rules.ErrNoSuchSet) {
 		return nil, refuse(codeUnknownRules, "%q is none; /api/rules/sets lists those there are", name)
 	}

@@ -37,6 +37,9 @@ func (a *API) ExplainServer(ctx context.Context, r api.ExplainServerRequestObjec
 	}, nil
 }
 
+// defaultRulesPage describes the default set, each rule under its id.
+const defaultRulesPage = "docs/reference/rules.md"
+
 // explainRule says which rule the server's cause was judged by, nil when it has
 // none. The policy is the rule's after the server's own settings.
 func explainRule(v projections.Server, set *rules.Set) *api.ExplainedRule {
@@ -54,6 +57,9 @@ func explainRule(v projections.Server, set *rules.Set) *api.ExplainedRule {
 	for _, rule := range set.Rules() {
 		if rule.ID == cause.Rule {
 			shown.Policy = showPolicy(projections.OwnPolicy(rule.Policy, v.Entry.Settings.Skip))
+			if set.Hash() == rules.Default().Hash() {
+				shown.Reference = defaultRulesPage + "#" + rule.ID
+			}
 		}
 	}
 	return shown

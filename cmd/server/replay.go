@@ -43,7 +43,7 @@ func (p *program) replayCommand() *cobra.Command {
 		if with == "" {
 			return usagef("%s wants the rules to try: --rules SET or --rules FILE", cmd.CommandPath())
 		}
-		set, err := readRules(with)
+		set, err := p.rulesToTry(cmd, with)
 		if err != nil {
 			return err
 		}

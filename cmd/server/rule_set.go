@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"mcpledger/events"
+	"mcpledger/projections"
 	"mcpledger/projections/rules"
 )
 
@@ -26,6 +30,27 @@ func readRules(arg string) (*rules.Set, error) {
 		return nil, usagef("--rules: %v", err)
 	}
 	return set, nil
+}
+
+// rulesToTry returns the rule set that --rules names: a built-in one, a file, or one
+// that was in force in the log.
+func (p *program) rulesToTry(cmd *cobra.Command, arg string) (*rules.Set, error) {
+	set, unread := readRules(arg)
+	if _, err := os.Stat(arg); unread == nil || err == nil {
+		return set, unread
+	}
+	err := p.withClient(cmd, func(c *client) error {
+		text, err := c.rulesText(cmd.Context(), url.Values{"rules": {arg}})
+		if err != nil {
+			return err
+		}
+		set, err = rules.Parse(arg, text)
+		return err
+	})
+	if refused, ok := errors.AsType[*problem](err); ok && refused.wrongUsage() {
+		return nil, unread
+	}
+	return set, err
 }
 
 // namedRules returns the rule set that --rules names, if it may be put in force.
@@ -47,7 +72,7 @@ func namedRules(arg string) (*rules.Set, error) {
 // activeRules returns the rule set last activated in the log, the default one if
 // none was. A built-in set is the one of this program, whatever text was recorded.
 func activeRules(ctx context.Context, log events.Log) (*rules.Set, error) {
-	activated, err := lastActivation(ctx, log)
+	activated, err := lastActivated(ctx, log)
 	if err != nil || activated.Set == "" {
 		return rules.Default(), err
 	}
@@ -61,17 +86,12 @@ func activeRules(ctx context.Context, log events.Log) (*rules.Set, error) {
 	return set, nil
 }
 
-// lastActivation returns the last rules.activated of the log, the zero one if there
-// is none.
-func lastActivation(ctx context.Context, log events.Log) (events.RulesActivated, error) {
-	last := events.Query{Types: []events.Type{events.TypeRulesActivated}, Desc: true, Limit: 1}
-	for e, err := range log.Read(ctx, last) {
-		if err != nil {
-			return events.RulesActivated{}, fmt.Errorf("read the active rules: %w", err)
-		}
-		if activated, ok := e.Data.(events.RulesActivated); ok {
-			return activated, nil
-		}
+// lastActivated returns the rule set that was put in force last, the zero one if none
+// was.
+func lastActivated(ctx context.Context, log events.Log) (events.RulesActivated, error) {
+	all, err := projections.ActivatedSets(ctx, log, 0)
+	if err != nil || len(all) == 0 {
+		return events.RulesActivated{}, err
 	}
-	return events.RulesActivated{}, nil
+	return all[0], nil
 }

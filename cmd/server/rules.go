@@ -1,12 +1,12 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -31,7 +31,7 @@ func (p *program) rulesCommand() *cobra.Command {
 		},
 		&cobra.Command{
 			Use:   "show [SET]",
-			Short: "Print the active rule set, or a built-in one by name, as YAML",
+			Short: "Print the active rule set, or another one by name, as YAML",
 			Args: func(cmd *cobra.Command, args []string) error {
 				if len(args) > 1 {
 					return usagef("%s takes the name of one set, or none for the active one", cmd.CommandPath())
@@ -39,10 +39,13 @@ func (p *program) rulesCommand() *cobra.Command {
 				return nil
 			},
 			RunE: func(cmd *cobra.Command, args []string) error {
-				if len(args) == 0 {
-					return p.showActiveRules(cmd)
+				switch {
+				case len(args) == 0:
+					return p.showRules(cmd, "")
+				case slices.Contains(rules.BuiltinNames(), args[0]):
+					return p.showBuiltinRules(args[0])
 				}
-				return p.showBuiltinRules(args[0])
+				return p.showRules(cmd, args[0])
 			},
 		},
 	)
@@ -52,7 +55,7 @@ func (p *program) rulesCommand() *cobra.Command {
 func (p *program) printRuleSets(sets []api.RuleSetInfo) error {
 	t := newTable(p.stdout, "SET", "ACTIVE", "FROM", "HASH")
 	for _, s := range sets {
-		active, from := "", "a file"
+		active, from := "", "the log"
 		if s.Active {
 			active = "yes"
 		}
@@ -64,31 +67,42 @@ func (p *program) printRuleSets(sets []api.RuleSetInfo) error {
 	return t.flush()
 }
 
-func (p *program) showActiveRules(cmd *cobra.Command) error {
+// showRules prints a rule set that the log has, "" for the active one.
+func (p *program) showRules(cmd *cobra.Command, name string) error {
 	return p.withClient(cmd, func(c *client) error {
+		query := url.Values{}
+		if name != "" {
+			query.Set("rules", name)
+		}
 		if p.json {
 			var raw json.RawMessage
-			if err := c.get(cmd.Context(), "/api/rules", nil, &raw); err != nil {
+			if err := c.get(cmd.Context(), "/api/rules", query, &raw); err != nil {
 				return err
 			}
 			return p.printJSON(raw)
 		}
-		res, err := c.open(cmd.Context(), http.MethodGet, "/api/rules", url.Values{"format": {"yaml"}}, nil)
+		text, err := c.rulesText(cmd.Context(), query)
 		if err != nil {
 			return err
 		}
-		defer res.Body.Close()
-		_, err = io.Copy(p.stdout, res.Body)
+		_, err = p.stdout.Write(text)
 		return err
 	})
 }
 
+// rulesText returns the text of the rule set that a query is about.
+func (c *client) rulesText(ctx context.Context, query url.Values) ([]byte, error) {
+	query.Set("format", "yaml")
+	res, err := c.open(ctx, http.MethodGet, "/api/rules", query, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	return io.ReadAll(io.LimitReader(res.Body, rules.MaxSetBytes))
+}
+
 func (p *program) showBuiltinRules(name string) error {
-	builtins := rules.BuiltinNames()
-	switch {
-	case !slices.Contains(builtins, name):
-		return usagef("there is no built-in set %q, there are %s", name, strings.Join(builtins, ", "))
-	case p.json:
+	if p.json {
 		return usagef("a built-in set is printed as YAML, leave out --json")
 	}
 	set, err := rules.Builtin(name)

@@ -192,7 +192,7 @@ func (s *service) discover(ctx context.Context, hangups <-chan os.Signal) error 
 // activate records the rule set in force, unless the log has it as the last one.
 func (s *service) activate(ctx context.Context) error {
 	set := s.engine.Rules()
-	active, err := lastActivation(ctx, s.log)
+	active, err := lastActivated(ctx, s.log)
 	if err != nil || active.Hash == set.Hash() {
 		return err
 	}

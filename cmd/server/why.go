@@ -40,6 +40,9 @@ func (p *program) explain(why api.Explanation) error {
 		if r.Hint != "" {
 			fmt.Fprintf(w, "  %s\n", oneLine(r.Hint))
 		}
+		if r.Reference != "" {
+			fmt.Fprintf(w, "  see %s\n", r.Reference)
+		}
 	}
 	if len(why.Chain) > 0 {
 		fmt.Fprintln(w, "\nIt rests on")

@@ -821,7 +821,10 @@ type ExplainedRule struct {
 	Hint        string      `json:"hint"`
 	Id          string      `json:"id"`
 	Policy      SkipPolicy  `json:"policy"`
-	Set         string      `json:"set"`
+
+	// Reference Where the rule is described, such as docs/reference/rules.md#python-module-missing; absent for a set that is not built in
+	Reference string `json:"reference,omitempty"`
+	Set       string `json:"set"`
 }
 
 // Explanation defines model for Explanation.

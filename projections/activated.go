@@ -1,0 +1,51 @@
+package projections
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"mcpledger/events"
+	"mcpledger/projections/rules"
+)
+
+// ActivatedSets returns the rule sets that were put in force in a log up to a place,
+// 0 for all of it: each name once, with the text it had last, the set that was put in
+// force last first. They may hold sets that this program no longer reads.
+func ActivatedSets(ctx context.Context, log events.Log, upTo events.Sequence) ([]events.RulesActivated, error) {
+	q := events.Query{Types: []events.Type{events.TypeRulesActivated}, Desc: true}
+	if upTo > 0 {
+		q.Before = upTo + 1
+	}
+	var all []events.RulesActivated
+	for e, err := range log.Read(ctx, q) {
+		if err != nil {
+			return nil, fmt.Errorf("read the activated rule sets: %w", err)
+		}
+		d, ok := e.Data.(events.RulesActivated)
+		if ok && !slices.ContainsFunc(all, func(later events.RulesActivated) bool { return later.Set == d.Set }) {
+			all = append(all, d)
+		}
+	}
+	return all, nil
+}
+
+// ActivatedSet returns the rule set of a log that has a name, with the text it was
+// last put in force with. It gives rules.ErrNoSuchSet when none has.
+func ActivatedSet(ctx context.Context, log events.Log, name string) (*rules.Set, error) {
+	all, err := ActivatedSets(ctx, log, 0)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range all {
+		if d.Set != name {
+			continue
+		}
+		set, err := rules.Parse(name, []byte(d.Text))
+		if err != nil {
+			return nil, fmt.Errorf("the rule set %q of the log: %w", name, err)
+		}
+		return set, nil
+	}
+	return nil, fmt.Errorf("%q was never in force: %w", name, rules.ErrNoSuchSet)
+}
