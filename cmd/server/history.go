@@ -16,23 +16,27 @@ var outcomes = []projections.Outcome{
 }
 
 func (p *program) historyCommand() *cobra.Command {
-	var outcome, class, since string
+	var eventType, outcome, class, since, until string
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "history NAME",
 		Short: "List what happened with a server, newest first",
 		Args:  exactArgs("NAME"),
 	}
+	cmd.Flags().StringVar(&eventType, "type", "", "only events of this `type`, such as discovery.failed")
 	cmd.Flags().Var(choice(&outcome, outcomes...), "outcome", "only this `outcome`, such as failed")
 	cmd.Flags().Var(choice(&class, rules.Classes...), "class", "only failures of this `class`")
 	cmd.Flags().Var(timeOf(&since), "since", "only from this `time` on, such as 2026-03-04T12:00:00Z")
+	cmd.Flags().Var(timeOf(&until), "until", "only before this `time`")
 	listLimit(cmd, &limit)
 	query := p.moment(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		q := query()
+		set(q, "type", eventType)
 		set(q, "outcome", outcome)
 		set(q, "class", class)
 		set(q, "since", since)
+		set(q, "until", until)
 		return printList(p, cmd, "/api/servers/"+url.PathEscape(args[0])+"/history", q, limit, p.printEvents)
 	}
 	return cmd

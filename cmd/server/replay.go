@@ -21,8 +21,8 @@ import (
 var replayExits = map[replay.Outcome]int{replay.Same: exitOK, replay.Changed: 3, replay.Worse: 4}
 
 func (p *program) replayCommand() *cobra.Command {
-	var with, since, until string
-	var servers []string
+	var since, until string
+	var with, servers []string
 	var opts replay.Options
 	cmd := &cobra.Command{
 		Use:   "replay --rules SET|FILE",
@@ -30,23 +30,29 @@ func (p *program) replayCommand() *cobra.Command {
 		Long: "Put the log through the active rule set and another one, and tell where they part: which\n" +
 			"failures they judge differently, how each server would stand, which attempts would have been\n" +
 			"saved and which recoveries noticed late. The running service is asked, or the log itself when\n" +
-			"none runs. The exit code is 0 when nothing differs, 3 when something does, and 4 when recoveries\n" +
-			"would be noticed later or good calls refused.",
+			"none runs. Several sets are put beside each other, a line each. The exit code is 0 when nothing\n" +
+			"differs, 3 when something does, and 4 when recoveries would be noticed later or good calls\n" +
+			"refused; of several sets that of the worst.",
 		Args: noArgs,
 	}
-	cmd.Flags().StringVar(&with, "rules", "", "the rule `set` or file to try")
+	cmd.Flags().StringArrayVar(&with, "rules", nil, "the rule `set` or file to try; may be given several times")
 	cmd.Flags().StringVar(&since, "since", "", "count only what happened from this `time` on, such as 2026-03-04T12:00:00Z")
 	cmd.Flags().StringVar(&until, "until", "", "count only what happened before this `time`")
 	cmd.Flags().StringArrayVar(&servers, "server", nil, "count only this `server`; may be given several times")
 	cmd.Flags().BoolVar(&opts.All, "all", false, "list what both sets judge alike, too")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if with == "" {
+		if len(with) == 0 {
 			return usagef("%s wants the rules to try: --rules SET or --rules FILE", cmd.CommandPath())
 		}
-		set, err := p.rulesToTry(cmd, with)
-		if err != nil {
-			return err
+		var sets []*rules.Set
+		for _, arg := range with {
+			set, err := p.rulesToTry(cmd, arg)
+			if err != nil {
+				return err
+			}
+			sets = append(sets, set)
 		}
+		var err error
 		if opts.Since, err = timeFlag("--since", since); err != nil {
 			return err
 		}
@@ -56,18 +62,24 @@ func (p *program) replayCommand() *cobra.Command {
 		for _, name := range servers {
 			opts.Servers = append(opts.Servers, events.ServerName(name))
 		}
-		report, err := p.replay(cmd.Context(), set, opts)
-		if errors.Is(err, replay.ErrUnknownServer) {
-			return usagef("--server: %v", err)
+		var reports []replay.Report
+		worst := exitOK
+		for _, set := range sets {
+			report, err := p.replay(cmd.Context(), set, opts)
+			if errors.Is(err, replay.ErrUnknownServer) {
+				return usagef("--server: %v", err)
+			}
+			if err != nil {
+				return err
+			}
+			reports = append(reports, report)
+			worst = max(worst, replayExits[report.Verdict])
 		}
-		if err != nil {
+		if err := p.printReplays(reports); err != nil {
 			return err
 		}
-		if err := p.printReplay(report); err != nil {
-			return err
-		}
-		if code := replayExits[report.Verdict]; code != exitOK {
-			return &exitError{code: code}
+		if worst != exitOK {
+			return &exitError{code: worst}
 		}
 		return nil
 	}

@@ -9,6 +9,35 @@ import (
 	"mcpledger/projections/replay"
 )
 
+// printReplays prints one report in full, several a line each.
+func (p *program) printReplays(reports []replay.Report) error {
+	if len(reports) == 1 {
+		return p.printReplay(reports[0])
+	}
+	if p.json {
+		return p.printJSON(reports)
+	}
+	fmt.Fprintf(p.stdout, "Beside %s, over %s\n\n", setInWords(reports[0].Baseline), count(int(reports[0].Events), "event"))
+	t := newTable(p.stdout, "SET", "RECLASSIFIED", "ATTEMPTS AVOIDED", "TIME", "RECOVERIES DELAYED", "DELAY", "GOOD CALLS REFUSED", "UNKNOWN", "VERDICT")
+	for _, r := range reports {
+		sum := r.Totals
+		t.row(r.Candidate.Name, number(sum.Reclassified), number(sum.AttemptsAvoided), spanDifference(sum.TimeAvoidedMS),
+			number(sum.RecoveriesDelayed), spanDifference(sum.DelayMS), number(sum.GoodCallsRefused), number(sum.AttemptsUnknown), string(r.Verdict))
+	}
+	return t.flush()
+}
+
+// spanDifference writes a difference of time for a table: "+4m30s", "-1s", "-" for none.
+func spanDifference(ms int64) string {
+	switch {
+	case ms == 0:
+		return "-"
+	case ms < 0:
+		return "-" + milliseconds(-ms)
+	}
+	return "+" + milliseconds(ms)
+}
+
 // printReplay prints where two rule sets part: what they judge differently, how servers
 // would stand, what it would have come to, and the verdict.
 func (p *program) printReplay(r replay.Report) error {

@@ -16,7 +16,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"server": main})
+	testscript.Main(m, map[string]func(){"server": main, "mcpledger": main})
 }
 
 // patience is how long a script waits for what it says must come about.

@@ -1,13 +1,18 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"mcpledger/events"
+	"mcpledger/events/sqlite"
 	"mcpledger/projections/rules"
 	"mcpledger/projections/simulate"
 )
@@ -17,30 +22,38 @@ var fleets = map[string]func(seed uint64) simulate.Fleet{
 	"month":          simulate.Mixed,
 	"year":           simulate.Year,
 	"never-answered": simulate.NeverAnswered,
+	"week":           simulate.Week,
 }
+
+// recordedAtOnce is how many simulated events are appended in one batch.
+const recordedAtOnce = 256
 
 func (p *program) simulateCommand() *cobra.Command {
 	var sets []string
-	var fleet string
+	var fleet, into string
 	var seed uint64
 	cmd := &cobra.Command{
 		Use:   "simulate",
 		Short: "Let time pass over synthetic servers under several failure policies, and compare",
 		Long: "Let time pass over a synthetic fleet of servers, of which some break and are repaired,\n" +
 			"and print what each policy costs: attempts in vain against recoveries noticed late. Without\n" +
-			"--rules the policies are the default and changes of its numbers. Nothing is started and\n" +
-			"nothing is written; the same seed gives the same fleet.",
+			"--rules the policies are the default and changes of its numbers. Nothing is started and,\n" +
+			"without --log, nothing is written; the same seed gives the same fleet.",
 		Args: noArgs,
 	}
 	cmd.Flags().StringArrayVar(&sets, "rules", nil, "compare the default with this rule `set` or file; may be given several times")
 	cmd.Flags().StringVar(&fleet, "fleet", "month", "the fleet: "+strings.Join(slices.Sorted(maps.Keys(fleets)), ", "))
 	cmd.Flags().Uint64Var(&seed, "seed", 1, "where the fleet's chance begins")
-	cmd.RunE = func(*cobra.Command, []string) error {
+	cmd.Flags().StringVar(&into, "log", "", "write what happens under the default into a new log in this `folder`, to try rules on")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		populate, ok := fleets[fleet]
 		if !ok {
 			return usagef("--fleet is %q, give one of %s", fleet, strings.Join(slices.Sorted(maps.Keys(fleets)), ", "))
 		}
 		f := populate(seed)
+		if into != "" {
+			return p.recordSimulation(cmd.Context(), f, into)
+		}
 		results, err := simulateUnder(f, sets)
 		if err != nil {
 			return err
@@ -53,6 +66,42 @@ func (p *program) simulateCommand() *cobra.Command {
 		return err
 	}
 	return cmd
+}
+
+// recordSimulation lets the fleet's time pass under the default set and appends what
+// happens to a new log.
+func (p *program) recordSimulation(ctx context.Context, f simulate.Fleet, folder string) (err error) {
+	var now time.Time
+	log, err := sqlite.Open(ctx, folder, sqlite.Options{Now: func() time.Time { return now }})
+	if err != nil {
+		return withNextStep(err)
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	switch head, err := log.Head(ctx); {
+	case err != nil:
+		return err
+	case head.Sequence > 0:
+		return usagef("--log: there is a log in %s already, name a new folder", folder)
+	}
+	var batch []events.Event
+	var failed error
+	write := func() {
+		if failed == nil && len(batch) > 0 {
+			now = batch[len(batch)-1].Time
+			_, failed = log.Append(ctx, batch)
+		}
+		batch = batch[:0]
+	}
+	r := f.Run(rules.Default(), func(e events.Event) {
+		if batch = append(batch, e); len(batch) == recordedAtOnce {
+			write()
+		}
+	})
+	if write(); failed != nil {
+		return failed
+	}
+	_, err = fmt.Fprintf(p.stdout, "%s, seed %d: %s in %s\n", f.Name, f.Seed, count(int(r.Events), "event"), folder)
+	return err
 }
 
 // simulateUnder lets the fleet's time pass under the default set and the sets named,

@@ -73,3 +73,30 @@ func status(code int, challenge string) Failure {
 func expiredToken() Failure {
 	return status(401, `Bearer error="invalid_token", error_description="The access token expired"`)
 }
+
+// maintenance is the page of a service that is down on purpose.
+func maintenance() Failure {
+	f := status(503, "")
+	f.Evidence.ContentType, f.Evidence.BodyExcerpt = "text/plain", "Down for maintenance, back in half an hour."
+	return f
+}
+
+// unanswered is a request that nothing came back to.
+func unanswered() Failure {
+	f := overHTTP(events.PhaseCallTool, events.KindTimeoutHeaders, "no answer within 1m0s", time.Minute)
+	f.Evidence.LimitMS = f.Took.Milliseconds()
+	return f
+}
+
+// rpcError is a JSON-RPC error.
+func rpcError(message string) Failure {
+	f, code := overHTTP(events.PhaseCallTool, events.KindJSONRPC, message, 120*time.Millisecond), -32000
+	f.Evidence.JSONRPCCode, f.Evidence.JSONRPCMessage = &code, message
+	return f
+}
+
+// inCall is a failure as a call meets it.
+func inCall(f Failure) Failure {
+	f.Evidence.Phase = events.PhaseCallTool
+	return f
+}

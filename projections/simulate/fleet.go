@@ -26,6 +26,10 @@ type Server struct {
 	// Broken are the spans in which it cannot be discovered, in order, none over
 	// another.
 	Broken []Breakage
+	// CalledEvery is how often its tool is called while it works; 0: never. CallsBroken
+	// are the spans in which the calls fail, in order, none over another.
+	CalledEvery time.Duration
+	CallsBroken []Breakage
 	// SlowStarts is how many first starts use up a package runner's whole budget.
 	SlowStarts int
 	// Rotated are when the values of its variables change, in order.
@@ -54,6 +58,8 @@ const (
 	SlowStart   Kind = "slow first start" // a package runner that downloads for long
 	Expiring    Kind = "expiring token"   // until somebody writes a new one
 	Released    Kind = "weekly release"   // a release now and then does not start
+	Maintained  Kind = "maintenance"      // down for a while every day
+	Called      Kind = "called"           // whose calls fail now and then, though it works
 )
 
 // Failure is one way to fail.
@@ -62,11 +68,11 @@ type Failure struct {
 	Took     time.Duration
 }
 
-// breakageAt returns the span that covers t, nil if the server works then.
-func (s *Server) breakageAt(t time.Time) *Breakage {
-	i := sort.Search(len(s.Broken), func(i int) bool { return s.Broken[i].To.After(t) })
-	if i < len(s.Broken) && !s.Broken[i].From.After(t) {
-		return &s.Broken[i]
+// breakageAt returns the span that covers t, nil if none does.
+func breakageAt(spans []Breakage, t time.Time) *Breakage {
+	i := sort.Search(len(spans), func(i int) bool { return spans[i].To.After(t) })
+	if i < len(spans) && !spans[i].From.After(t) {
+		return &spans[i]
 	}
 	return nil
 }

@@ -37,6 +37,9 @@ func (f Fleet) Run(set *rules.Set, record func(events.Event)) Result {
 		s.at(at, func() { s.restart(i%10 == 9) })
 	}
 	s.planAll()
+	for _, srv := range s.servers {
+		s.use(srv)
+	}
 	for s.queue.Len() > 0 {
 		next := heap.Pop(&s.queue).(step)
 		if !next.at.Before(s.end) {
@@ -73,6 +76,7 @@ type server struct {
 	*Server
 	key    events.ConfigKey
 	flight *flight
+	call   *call
 	turn   int // of the planned attempt; an older one is void
 	starts int
 	result ServerResult
@@ -146,6 +150,7 @@ func (s *simulation) restart(killed bool) {
 	}
 	s.append(events.Event{Data: events.ServiceStarted{Version: "simulation", Instance: source}})
 	for _, srv := range s.servers {
+		s.abandon(srv)
 		if srv.flight != nil {
 			s.about(srv, events.DiscoveryAbandoned{})
 			srv.flight = nil
@@ -239,7 +244,7 @@ func (s *simulation) attempt(srv *server, trigger events.Trigger) {
 // meet returns how the attempt that starts now fails, false if it does not.
 func (s *simulation) meet(srv *server) (Failure, bool) {
 	srv.starts++
-	if b := srv.breakageAt(s.now); b != nil {
+	if b := breakageAt(srv.Broken, s.now); b != nil {
 		if srv.down != nil && srv.down != b {
 			srv.result.Missed++
 		}

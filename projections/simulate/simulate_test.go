@@ -95,6 +95,36 @@ func TestHostsThatNeverAnsweredAreSkipped(t *testing.T) {
 	}
 }
 
+// A call that fails takes nothing else with it: while the calls of a server failed in
+// the week, it stayed as it was.
+func TestCallsOfAWeekEndOnceAndCondemnNobody(t *testing.T) {
+	t.Parallel()
+	state := projections.New(rules.Default())
+	open := map[string]bool{}
+	failed := 0
+	simulate.Week(seed).Run(rules.Default(), func(e events.Event) {
+		state.Apply(e)
+		switch e.Data.(type) {
+		case events.ToolCallStarted:
+			open[e.CallID] = true
+		case events.ToolCallSucceeded, events.ToolCallFailed, events.ToolCallAbandoned:
+			if !open[e.CallID] {
+				t.Errorf("call %s ended at %v without having begun, or twice", e.CallID, e.Time)
+			}
+			delete(open, e.CallID)
+		}
+		if _, ok := e.Data.(events.ToolCallFailed); ok {
+			failed++
+			if v, ok := state.Server(e.Subject, e.Time); !ok || v.State != projections.StateReady {
+				t.Errorf("after a failed call %s is %s at %v", e.Subject, v.State, e.Time)
+			}
+		}
+	})
+	if failed == 0 || len(open) > 3 {
+		t.Errorf("%d calls failed, and %d have no end", failed, len(open))
+	}
+}
+
 func TestASeedGivesTheSameEvents(t *testing.T) {
 	t.Parallel()
 	run := func(seed uint64) (all []events.Event) {
