@@ -137,6 +137,7 @@ func (s *Service) attemptServer(ctx context.Context, r *run, srv *config.Server)
 	case <-ctx.Done():
 		return projections.OutcomeCancelled
 	}
+	probe := s.probing(srv)
 	for n := 1; ; n++ {
 		if scheduled(r.request.trigger) {
 			if s.launches.wait(ctx) != nil {
@@ -144,12 +145,20 @@ func (s *Service) attemptServer(ctx context.Context, r *run, srv *config.Server)
 			}
 		}
 		outcome, evidence := s.attempt(ctx, r, srv, n)
-		again := outcome == projections.OutcomeFailed && projections.InRunRetry(s.engine.Rules().Classify(evidence), n)
+		again := outcome == projections.OutcomeFailed && projections.InRunRetry(s.engine.Rules().Classify(evidence), n, probe)
 		if !again || pause(ctx, retryWait(s.backoff, n)) != nil {
 			s.announce(ctx, srv.Name)
 			return outcome
 		}
 	}
+}
+
+// probing reports whether an attempt on the server now goes past a skip.
+func (s *Service) probing(srv *config.Server) bool {
+	var o projections.Opportunity
+	now := s.now()
+	err := s.engine.View(func(st *projections.State) { o = st.Opportunity(s.source, srv.Name, srv.Key, now) })
+	return err == nil && o.Probe
 }
 
 // scheduled reports whether an attempt comes from the schedule of a running

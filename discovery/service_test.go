@@ -129,6 +129,32 @@ func TestARestartWithKnownCataloguesLaunchesNothing(t *testing.T) {
 	}
 }
 
+// A run tries a server error again; what goes past a skip is one attempt.
+func TestAProbeIsOneAttempt(t *testing.T) {
+	w := newWorld(t)
+	down := mcptest.NewHTTP(t, mcptest.HTTP{Mishap: mcptest.Status, At: "initialize", Status: http.StatusServiceUnavailable})
+	w.entries["remote"] = map[string]any{"url": down.URL, "mcpledger": map[string]any{"skip": map[string]any{"after": 1, "ttl": "1h"}}}
+	r := w.start()
+	r.await("remote", "the end of the first run", func(v projections.Server) bool {
+		return v.State == projections.StateSkipped && len(r.recorded("", events.TypeDiscoveryRunCompleted)) == 1
+	})
+	wantAsked := func(want int, when string) {
+		t.Helper()
+		if got := down.Count("initialize"); got != want {
+			t.Errorf("%s: asked %d times, want %d", when, got, want)
+		}
+	}
+	wantAsked(3, "the first run")
+	r.discover("remote")
+	wantAsked(4, "a person asked")
+	r.stop()
+	w.ahead.Add(int64(2 * time.Hour))
+	w.start().await("remote", "the probe", func(v projections.Server) bool {
+		return v.Last != nil && v.Last.Trigger == events.TriggerSkipExpired && v.Last.Outcome == projections.OutcomeFailed
+	})
+	wantAsked(5, "the skip was over")
+}
+
 func TestAllPagesOfToolsAreRead(t *testing.T) {
 	w := newWorld(t)
 	w.program("many", mcptest.Fake{Tools: 3000 - mcptest.StandingTools, PageSize: 500})

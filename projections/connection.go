@@ -274,13 +274,14 @@ func policiesFor(own, any rules.SkipPolicy, s events.SkipSettings) policies {
 	return policies{own: OwnPolicy(own, s), any: any}
 }
 
-// OwnPolicy returns a rule's policy after a server's own settings, which win.
+// OwnPolicy returns a rule's policy after a server's own settings, which win. A number
+// of runs of its own stands alone, however short the time they fall into.
 func OwnPolicy(p rules.SkipPolicy, s events.SkipSettings) rules.SkipPolicy {
 	if s.Never {
 		return rules.SkipPolicy{}
 	}
 	if s.After > 0 {
-		p.After = s.After
+		p.After, p.MinSpan = s.After, 0
 	}
 	if len(s.TTLMS) > 0 {
 		p.TTL = make([]time.Duration, len(s.TTLMS))

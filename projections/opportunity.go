@@ -14,6 +14,9 @@ type Opportunity struct {
 	// Skip is the skip that the rules made and that holds; nil if none does. A pin is
 	// none: it holds under any rules.
 	Skip *Skip
+	// Probe says that an attempt goes past a skip or a pin, which holds or is over with
+	// nothing tried since. A probe is one attempt.
+	Probe bool
 	// Gate is what calls are refused for; nil if they are not.
 	Gate *Gate
 }
@@ -33,6 +36,7 @@ func (s *State) Opportunity(source string, name events.ServerName, key events.Co
 		return Opportunity{}
 	}
 	o := Opportunity{Tried: c.Last != nil || len(c.Open) > 0, Gate: c.Gate}
+	o.Probe = c.Tally.Skip != nil || srv.Pin.ActiveAt(at)
 	if c.Tally.Skip.ActiveAt(at) {
 		o.Skip = c.Tally.Skip
 	}

@@ -180,8 +180,11 @@ func (s *State) RequalifyFacts(name events.ServerName, now time.Time) ([]events.
 	return c.Facts, true
 }
 
-// InRunRetry reports whether a failure with this verdict is tried again in its run.
-func InRunRetry(v rules.Verdict, attempt int) bool { return v.Retry && attempt < 3 }
+// InRunRetry reports whether a failure with this verdict is tried again in its run:
+// three times in all, but that a probe is one attempt and no storm.
+func InRunRetry(v rules.Verdict, attempt int, probe bool) bool {
+	return v.Retry && attempt < 3 && !probe
+}
 
 // spread moves a wait by up to a tenth either way, the same for the same server and
 // count, so that servers that failed together do not return together.

@@ -236,6 +236,11 @@ func TestReplay(t *testing.T) {
 		{"an attempt in a run after one that would not be tried again is avoided", func(s *story) {
 			s.run(events.TriggerStartup, refuses, refuses, works)
 		}, noRetry, replay.Totals{Failures: 2, AttemptsAvoided: 2, TimeAvoidedMS: 20_000}, replay.Changed},
+		{"so is one after a probe, which a run of its own would have tried again", func(s *story) {
+			gone(s)
+			s.wait(25 * time.Hour)
+			s.run(events.TriggerRetry, refuses, refuses)
+		}, hasty, replay.Totals{Failures: 3, AttemptsAvoided: 1, TimeAvoidedMS: 10_000}, replay.Changed},
 		{"a call behind the candidate's gate that succeeded is a good call refused", func(s *story) {
 			s.run(events.TriggerStartup, works)
 			s.call(callDown)

@@ -42,6 +42,7 @@ type run struct {
 	id      string // of the run, or of the attempt where there is none
 	skipped bool   // it fell into a skip of this side
 	over    bool   // this side would not have gone on after its last failure
+	probe   bool   // it goes past a skip of this side
 	attempt int    // place of the last attempt begun, from 1
 	open    bool   // it has no outcome yet
 }
@@ -141,7 +142,7 @@ func (s *side) of(e events.Event) *counts {
 func (s *side) decide(who subject, id string, key events.ConfigKey, trigger events.Trigger, at time.Time) *run {
 	o := s.state.Opportunity(who.source, who.server, key, at)
 	asked := trigger == events.TriggerManual || trigger == events.TriggerOnUse
-	r := &run{id: id, skipped: o.Skip != nil && o.Tried && !asked}
+	r := &run{id: id, skipped: o.Skip != nil && o.Tried && !asked, probe: o.Probe}
 	runs := s.runs[who]
 	if len(runs) == maxRuns {
 		runs = append(runs[:0], runs[1:]...)
@@ -192,7 +193,7 @@ func (s *side) ended(e events.Event, elapsed time.Duration) *run {
 func (s *side) failed(e events.Event, d events.DiscoveryFailed, v rules.Verdict) bool {
 	r := s.ended(e, time.Duration(d.Evidence.ElapsedMS)*time.Millisecond)
 	made := r.made()
-	if made && !projections.InRunRetry(v, r.attempt) {
+	if made && !projections.InRunRetry(v, r.attempt, r.probe) {
 		r.over = true
 	}
 	if !made {

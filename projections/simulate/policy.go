@@ -62,8 +62,11 @@ func Candidates() []Policy {
 		{Name: "hasty-network", What: "what may pass: skip after 3, as all else", Numbers: map[string]string{
 			"transient": "{after: 3, for: [1h, 4h, 24h]}",
 		}},
-		{Name: "tiring-network", What: "what may pass: 5 min, 10 min, 20 min, 8 x 30 min, 8 x 1 h, then 2 h", Numbers: map[string]string{
-			"transient": "{after: 10, over: 1h, for: [5m, 10m, 20m, 30m, 30m, 30m, 30m, 30m, 30m, 30m, 30m, 1h, 1h, 1h, 1h, 1h, 1h, 1h, 1h, 2h]}",
+		{Name: "patient-network", What: "what may pass: 5 min, doubling to 1 h", Numbers: map[string]string{
+			"transient": "{after: 10, over: 1h, for: [5m, 10m, 20m, 40m, 1h]}",
+		}},
+		{Name: "tiring-network", What: "what may pass: 5 min, doubling to 2 h", Numbers: map[string]string{
+			"transient": "{after: 10, over: 1h, for: [5m, 10m, 20m, 40m, 80m, 2h]}",
 		}},
 	}
 }

@@ -91,6 +91,7 @@ type server struct {
 type flight struct {
 	runID, attemptID string
 	attempt          int
+	probe            bool
 	began            time.Time
 }
 
@@ -212,7 +213,7 @@ func (s *simulation) plan(srv *server) {
 
 // begin starts a run of one server.
 func (s *simulation) begin(srv *server, trigger events.Trigger) {
-	srv.flight = &flight{runID: s.newID("run")}
+	srv.flight = &flight{runID: s.newID("run"), probe: s.state.Opportunity(source, srv.Name, srv.key, s.now).Probe}
 	s.append(events.Event{RunID: srv.flight.runID, Data: events.DiscoveryRunStarted{Trigger: trigger, Servers: []events.ServerName{srv.Name}}})
 	s.attempt(srv, trigger)
 }
@@ -264,7 +265,7 @@ func (s *simulation) failed(srv *server, trigger events.Trigger, failure Failure
 	srv.result.Wasted++
 	srv.result.WastedTime += failure.Took
 	f := srv.flight
-	if projections.InRunRetry(s.set.Classify(failure.Evidence), f.attempt) {
+	if projections.InRunRetry(s.set.Classify(failure.Evidence), f.attempt, f.probe) {
 		s.at(s.now.Add(500*time.Millisecond<<(f.attempt-1)), func() {
 			if srv.flight == f {
 				s.attempt(srv, trigger)
