@@ -54,7 +54,7 @@ func (p *program) serveCommand() *cobra.Command {
 func (o *serveOptions) addTo(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&o.configFiles, "config", nil, "a config `file` with mcpServers; may be given several times, a later one wins")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:8132", "the `address` to answer on; port 0 takes a free one")
-	flags.StringVar(&o.rules, "rules", "", "the rule `set`: a built-in name or a file; default: the one last used")
+	flags.StringVar(&o.rules, "rules", "", "the rule `set`: a built-in name, or a file that is read anew when it changes; default: the one last used")
 	flags.StringVar(&o.logFormat, "log-format", "text", "`text` or json")
 	flags.BoolVar(&o.verifyOnStart, "verify-on-start", false, "contact servers whose tools are known, too")
 	flags.BoolVar(&o.requireToken, "require-token", false, "want a token for everything, from this machine too")

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -33,7 +34,7 @@ const (
 	drainTime = 3 * time.Second
 	// snapshotTime bounds the snapshot that a stop leaves behind.
 	snapshotTime = 3 * time.Second
-	// reloadDebounce is how long the config files must rest before they are read anew.
+	// reloadDebounce is how long files must rest before they are read anew.
 	reloadDebounce = 200 * time.Millisecond
 )
 
@@ -45,6 +46,7 @@ type service struct {
 	gateway   *gateway.Gateway
 	logger    *slog.Logger
 	source    string // names this instance in its events
+	rulesFile string // from which the rule set is; empty: from none
 	now       func() time.Time
 }
 
@@ -62,9 +64,13 @@ func (p *program) runService(ctx context.Context, o serveOptions, logger *slog.L
 		return &exitError{code: exitUsage, message: err.Error()}
 	}
 	var set *rules.Set
+	var rulesFile string
 	if o.rules != "" {
 		if set, err = namedRules(o.rules); err != nil {
 			return err
+		}
+		if !slices.Contains(rules.BuiltinNames(), o.rules) {
+			rulesFile = o.rules
 		}
 	}
 	// A port that is taken leaves nothing behind either. Where there is a log, the
@@ -96,7 +102,7 @@ func (p *program) runService(ctx context.Context, o serveOptions, logger *slog.L
 		}
 	}
 
-	s := &service{log: log, logger: logger, source: instanceName(key), now: p.now, engine: projections.NewEngine(log, set, log)}
+	s := &service{log: log, logger: logger, source: instanceName(key), rulesFile: rulesFile, now: p.now, engine: projections.NewEngine(log, set, log)}
 	s.discovery = discovery.New(discovery.Options{
 		Log: log, Engine: s.engine, Source: s.source, Version: version, Load: func() (*config.Config, error) { return load(key) }, Logger: logger, Now: p.now,
 		VerifyOnStart: o.verifyOnStart, Mark: folderMark(p.dataDir, s.source), CallKey: sqlite.DeriveKey(key, "call arguments"),
@@ -182,7 +188,7 @@ func (s *service) discover(ctx context.Context, hangups <-chan os.Signal) error 
 		return err
 	}
 	var following sync.WaitGroup
-	following.Go(func() { s.followConfig(ctx, hangups) })
+	following.Go(func() { s.followFiles(ctx, hangups) })
 	following.Go(func() { s.gateway.Run(ctx) })
 	err = s.discovery.Run(ctx)
 	following.Wait()
@@ -196,29 +202,65 @@ func (s *service) activate(ctx context.Context) error {
 	if err != nil || active.Hash == set.Hash() {
 		return err
 	}
-	d := events.RulesActivated{Set: set.Name(), Hash: set.Hash(), Text: set.Text()}
-	_, err = s.log.Append(ctx, []events.Event{{
+	return s.recordActivation(ctx, events.RulesActivated{Set: set.Name(), Hash: set.Hash(), Text: set.Text()})
+}
+
+func (s *service) recordActivation(ctx context.Context, d events.RulesActivated) error {
+	_, err := s.log.Append(ctx, []events.Event{{
 		ID: uuid.Must(uuid.NewV7()).String(), Source: s.source, Type: d.EventType(), Time: s.now().UTC(), DataVersion: 1, Data: d,
 	}})
 	return err
 }
 
-// followConfig reads the config anew when a file of it changes, or at SIGHUP, until
-// ctx ends. A config that cannot be used leaves the last one in force.
-func (s *service) followConfig(ctx context.Context, hangups <-chan os.Signal) {
-	watcher := config.Watch(ctx, s.discovery.Watched(), reloadDebounce)
+// followFiles reads the config anew when a file of it changes, and the rule set when
+// its file does; at SIGHUP both. It ends with ctx.
+func (s *service) followFiles(ctx context.Context, hangups <-chan os.Signal) {
+	configFiles := config.Watch(ctx, s.discovery.Watched(), reloadDebounce)
+	var ruleFiles []string
+	if s.rulesFile != "" {
+		ruleFiles = []string{s.rulesFile}
+	}
+	rulesFile := config.Watch(ctx, ruleFiles, reloadDebounce)
 	for {
 		select {
 		case <-ctx.Done():
-			<-watcher.Done()
+			<-configFiles.Done()
+			<-rulesFile.Done()
 			return
 		case <-hangups:
-		case <-watcher.Changes():
+			s.reloadRules(ctx)
+		case <-rulesFile.Changes():
+			s.reloadRules(ctx)
+			continue
+		case <-configFiles.Changes():
 		}
-		if _, _, _, err := s.discovery.Reload(ctx, ""); err != nil && ctx.Err() == nil {
-			s.logger.ErrorContext(ctx, "the config is not taken, the last one stays in force", slog.Any("err", err))
+		s.reloadConfig(ctx)
+		configFiles.SetPaths(s.discovery.Watched())
+	}
+}
+
+// reloadConfig reads the config anew. One that cannot be used leaves the last one in
+// force.
+func (s *service) reloadConfig(ctx context.Context) {
+	if _, _, _, err := s.discovery.Reload(ctx, ""); err != nil && ctx.Err() == nil {
+		s.logger.ErrorContext(ctx, "the config is not taken, the last one stays in force", slog.Any("err", err))
+	}
+}
+
+// reloadRules puts the rule set of its file in force, if it is from one and another
+// than the one in force. A file that cannot be used changes nothing.
+func (s *service) reloadRules(ctx context.Context) {
+	if s.rulesFile == "" {
+		return
+	}
+	set, err := namedRules(s.rulesFile)
+	if err == nil && set.Hash() != s.engine.Rules().Hash() {
+		if err = s.engine.Activate(ctx, set, s.recordActivation); err == nil {
+			s.logger.InfoContext(ctx, "rules activated", slog.String("rules", set.Name()), slog.String("hash", set.Hash()))
 		}
-		watcher.SetPaths(s.discovery.Watched())
+	}
+	if err != nil && ctx.Err() == nil {
+		s.logger.ErrorContext(ctx, "the rules are not taken, those in force stay", slog.Any("err", err))
 	}
 }
 
