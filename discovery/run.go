@@ -1,9 +1,11 @@
 package discovery
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -102,7 +104,7 @@ func (s *Service) carryOut(r *run, planned []claimed) {
 	var mu sync.Mutex
 	var total events.DiscoveryRunCompleted
 	var all sync.WaitGroup
-	for _, c := range planned {
+	begin := func(c claimed) {
 		all.Go(func() {
 			defer s.wake()
 			defer s.release(c)
@@ -119,6 +121,14 @@ func (s *Service) carryOut(r *run, planned []claimed) {
 			}
 		})
 	}
+	others, suspects := s.suspects(planned)
+	for _, c := range others {
+		begin(c)
+	}
+	for _, c := range suspects {
+		begin(c)
+		c.wait(suspectLead)
+	}
 	all.Wait()
 	total.ElapsedMS = s.now().Sub(r.started).Milliseconds()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), recordTimeout)
@@ -128,9 +138,50 @@ func (s *Service) carryOut(r *run, planned []claimed) {
 	}
 }
 
+// suspectLead is the most that a server waits for the one before it, when the service
+// ended while it tried them both. What takes the service down mostly does so at once.
+const suspectLead = 10 * time.Second
+
+// suspects parts the servers from those during whose last attempt the service ended.
+// Which of these ended it is not known, so they are tried one after another, the least
+// suspect first: the next such end falls upon one alone.
+func (s *Service) suspects(planned []claimed) (others, suspects []claimed) {
+	ends := map[events.ServerName]int{}
+	// Where the engine has no answer there is no suspicion either.
+	_ = s.engine.View(func(st *projections.State) {
+		for _, c := range planned {
+			ends[c.server.Name] = st.Abandoned(c.server.Name)
+		}
+	})
+	for _, c := range planned {
+		if ends[c.server.Name] > 0 {
+			suspects = append(suspects, c)
+		} else {
+			others = append(others, c)
+		}
+	}
+	slices.SortStableFunc(suspects, func(a, b claimed) int {
+		return cmp.Compare(ends[a.server.Name], ends[b.server.Name])
+	})
+	return others, suspects
+}
+
+// wait waits until the server is done with, for limit at most.
+func (c claimed) wait(limit time.Duration) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-c.flight.done:
+	case <-timer.C:
+	}
+}
+
 // attemptServer makes a run's attempts on one server: one, or more where the rules
 // say that trying again inside the run can help.
 func (s *Service) attemptServer(ctx context.Context, r *run, srv *config.Server) projections.Outcome {
+	if ctx.Err() != nil { // it waited for others, and the service stops
+		return projections.OutcomeCancelled
+	}
 	select {
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()

@@ -120,8 +120,9 @@ type connection struct {
 	Brakes map[string]failingCall `json:"brakes,omitempty"` // by brakeKey
 
 	Last *Attempt `json:"last,omitempty"`
-	// Settled is the outcome of the last attempt that came to an end by itself;
-	// SettledAt is when, StartedIn the service start it fell in.
+	// Settled is the outcome of the last attempt that came to an end by itself, or with
+	// the service more than once; SettledAt is when, SettledIn the service start it fell
+	// in, or any place between that start and the next.
 	Settled    Outcome            `json:"settled,omitempty"`
 	SettledAt  time.Time          `json:"settled_at,omitzero"`
 	SettledIn  events.Sequence    `json:"settled_in,omitempty"`
@@ -247,14 +248,15 @@ func (c *connection) cancelled(e events.Event, d events.DiscoveryCancelled) {
 	c.Last = &Attempt{EventID: e.ID, At: e.HappenedAt(), Trigger: a.Trigger, Outcome: OutcomeCancelled, DurationMS: d.ElapsedMS}
 }
 
-func (c *connection) abandoned(e events.Event, v rules.Verdict, p policies, start events.Sequence) {
+func (c *connection) abandoned(e events.Event, v rules.Verdict, p policies) {
 	a := c.finish(e)
 	at := e.HappenedAt()
 	cause := causeOf(v)
 	c.Tally = c.Tally.abandon(failure{link: link(e), cause: cause, policy: p.own, any: p.any})
 	if c.Tally.Abandoned >= 2 {
 		c.Cause = &cause
-		c.settle(OutcomeFailed, at, start)
+		// It is found at the start after the one it fell in.
+		c.settle(OutcomeFailed, at, a.Sequence)
 	}
 	c.Before, c.RunID = tally{}, ""
 	c.Last = &Attempt{EventID: e.ID, At: at, Trigger: a.Trigger, Outcome: OutcomeAbandoned}

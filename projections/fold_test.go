@@ -139,12 +139,7 @@ func TestSkip(t *testing.T) {
 			}
 		}
 	}
-	abandons := func(h *history) {
-		h.attempt(events.TriggerStartup)
-		h.restart()
-		last := h.events[len(h.events)-2]
-		h.add(events.Event{Subject: server, ConfigKey: h.key, RunID: last.RunID, AttemptID: last.AttemptID, Data: events.DiscoveryAbandoned{}})
-	}
+	abandons := (*history).crash
 	for _, c := range []struct {
 		name  string
 		steps []step

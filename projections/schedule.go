@@ -166,6 +166,16 @@ func (s *State) Unfinished() []OpenAttempt {
 	return open
 }
 
+// Abandoned returns how many attempts in a row on a server of ours, under its present
+// key, were cut short by the end of the service; 0 if there is none of that name.
+func (s *State) Abandoned(name events.ServerName) int {
+	srv := s.own(name)
+	if srv == nil {
+		return 0
+	}
+	return srv.present().Tally.Abandoned
+}
+
 // RequalifyFacts returns the local facts a skip of this server rests on; false when
 // it has no skip that a changed fact could end.
 func (s *State) RequalifyFacts(name events.ServerName, now time.Time) ([]events.LocalFact, bool) {

@@ -224,7 +224,7 @@ func (s *State) applyDiscovery(e events.Event) {
 		c.cancelled(e, d)
 	case events.DiscoveryAbandoned:
 		v := s.rules.Abandoned()
-		c.abandoned(e, v, policiesFor(v.Policy, s.rules.AnyFailures(), srv.skipSettings()), s.b.Start)
+		c.abandoned(e, v, policiesFor(v.Policy, s.rules.AnyFailures(), srv.skipSettings()))
 	case events.DiscoverySkipped:
 		c.SkipNotedIn, c.SkipNotedUntil = s.b.Start, d.Until
 		c.Tally = c.Tally.note(link(e), RoleDecision, "skipped: "+d.Reason)
