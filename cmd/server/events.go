@@ -1,16 +1,8 @@
 package main
 
 import (
-	"bufio"
-	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +17,10 @@ func (p *program) eventsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "events",
 		Short: "List the events of the log, newest first, or follow them as they come",
+		Long: "List the events of the log, newest first. With --follow print those that come, each once,\n" +
+			"until interrupted: when the service is restarted the command looks for it and goes on where\n" +
+			"it was, and when none holds the data folder any more it follows the log itself. It says so on\n" +
+			"standard error.",
 		Args:  noArgs,
 	}
 	cmd.Flags().StringVar(&server, "server", "", "only events about this `server`")
@@ -45,7 +41,7 @@ func (p *program) eventsCommand() *cobra.Command {
 			only := func(e api.Event) bool {
 				return (server == "" || string(e.Subject) == server) && (eventType == "" || string(e.Type) == eventType)
 			}
-			return p.withClient(cmd, func(c *client) error { return p.followEvents(cmd.Context(), c, q, only) })
+			return (&follower{p: p, only: only, after: q.Get("after")}).run(cmd.Context())
 		}
 		q.Set("order", "desc")
 		set(q, "server", server)
@@ -54,57 +50,4 @@ func (p *program) eventsCommand() *cobra.Command {
 		return printList(p, cmd, "/api/events", q, limit, p.printEvents)
 	}
 	return cmd
-}
-
-// followEvents prints the events of the stream that only lets through, one a line,
-// until the stream or ctx ends.
-func (p *program) followEvents(ctx context.Context, c *client, query url.Values, only func(api.Event) bool) error {
-	res, err := c.open(ctx, http.MethodGet, "/api/events/stream", query, nil)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close()
-	for data, err := range serverSentData(res.Body) {
-		if err != nil {
-			return fmt.Errorf("the stream of events broke: %w", err)
-		}
-		var e api.Event
-		if err := json.Unmarshal([]byte(data), &e); err != nil {
-			return unreadable("/api/events/stream", err)
-		}
-		switch {
-		case !only(e):
-		case p.json:
-			fmt.Fprintln(p.stdout, data)
-		default:
-			cells := eventCells(e)
-			for i := range cells {
-				cells[i] = oneLine(cells[i])
-			}
-			fmt.Fprintln(p.stdout, strings.Join(cells, "  "))
-		}
-	}
-	return nil
-}
-
-// serverSentData yields the data of each server-sent event. An orderly end of the
-// stream ends it.
-func serverSentData(r io.Reader) func(yield func(string, error) bool) {
-	return func(yield func(string, error) bool) {
-		lines := bufio.NewReader(r)
-		for {
-			line, err := lines.ReadString('\n')
-			if data, ok := strings.CutPrefix(strings.TrimRight(line, "\r\n"), "data: "); ok && err == nil {
-				if !yield(data, nil) {
-					return
-				}
-			}
-			if err != nil {
-				if !errors.Is(err, io.EOF) && !errors.Is(err, context.Canceled) {
-					yield("", err)
-				}
-				return
-			}
-		}
-	}
 }
