@@ -191,16 +191,22 @@ func (c *client) open(ctx context.Context, method, path string, query url.Values
 // up with its log.
 const catchUpPatience = 30 * time.Second
 
-func (c *client) ask(ctx context.Context, method, path string, query url.Values, body, into any) error {
+// openReady is open, with patience for a service that has not caught up yet.
+func (c *client) openReady(ctx context.Context, method, path string, query url.Values, body any) (*http.Response, error) {
 	res, err := c.open(ctx, method, path, query, body)
 	for wait := 10 * time.Millisecond; isCatchingUp(err) && wait < catchUpPatience; wait *= 2 {
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return ctx.Err()
+			return nil, ctx.Err()
 		}
 		res, err = c.open(ctx, method, path, query, body)
 	}
+	return res, err
+}
+
+func (c *client) ask(ctx context.Context, method, path string, query url.Values, body, into any) error {
+	res, err := c.openReady(ctx, method, path, query, body)
 	if err != nil {
 		return err
 	}

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +24,10 @@ func (p *program) discoverCommand() *cobra.Command {
 		Short: "Have a server attempted now, or all that are not skipped",
 		Long: "Have a server attempted now, whatever its skip says, and wait for the outcome; a\n" +
 			"failure is not counted. Without a name all servers are attempted that are not skipped,\n" +
-			"and --force attempts those too; the command does not wait then.",
+			"and --force attempts those too. What happens is shown as it happens, until all is over;\n" +
+			"whoever interrupts the command leaves the attempts to the service. With --json the\n" +
+			"service's answer is printed: the outcome of the one server, or for all the run that was\n" +
+			"begun, without waiting for it.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usagef("%s takes one server's name, or none for all: %s", cmd.CommandPath(), cmd.UseLine())
@@ -37,9 +43,9 @@ func (p *program) discoverCommand() *cobra.Command {
 				return errNeedsService
 			}
 			if len(args) == 0 {
-				return p.discoverAll(cmd, c, api.DiscoverSelection{Force: force, Reason: reason})
+				return p.discoverAll(cmd.Context(), c, api.DiscoverSelection{Force: force, Reason: reason})
 			}
-			return p.discoverOne(cmd, c, events.ServerName(args[0]), reason)
+			return p.discoverOne(cmd.Context(), c, events.ServerName(args[0]), reason)
 		})
 	}
 	return cmd
@@ -48,22 +54,67 @@ func (p *program) discoverCommand() *cobra.Command {
 // errNeedsService tells that a command writes, and nobody is there to write.
 var errNeedsService = errors.New("no service holds this data folder, and this command needs one; start it with \"server serve\" or name one with --url")
 
-func (p *program) discoverAll(cmd *cobra.Command, c *client, selection api.DiscoverSelection) error {
+// discoverAll has the servers attempted that fit the selection and shows how it goes
+// until their run is over. With --json it prints what was begun, and does not wait.
+func (p *program) discoverAll(ctx context.Context, c *client, selection api.DiscoverSelection) error {
 	const path = "/api/discover"
 	var raw json.RawMessage
-	if err := c.post(cmd.Context(), path, nil, selection, &raw); err != nil {
+	if p.json {
+		if err := c.post(ctx, path, nil, selection, &raw); err != nil {
+			return err
+		}
+		return p.printJSON(raw)
+	}
+	happening, err := c.happening(ctx) // before the run, so that none of it is missed
+	if err != nil {
 		return err
 	}
-	return printAnswer(p, path, raw, func(a api.DiscoverAccepted) error {
-		fmt.Fprintf(p.stdout, "Attempting %d of %s, in run %s\n", a.Queued, count(a.Matched, "server"), dash(a.RunId))
+	defer happening.stop()
+	var accepted api.DiscoverAccepted
+	if err := c.post(ctx, path, nil, selection, &accepted); err != nil {
+		return err
+	}
+	fmt.Fprintf(p.stdout, "Attempting %d of %s, in run %s\n", accepted.Queued, count(accepted.Matched, "server"), dash(accepted.RunId))
+	if accepted.Queued == 0 {
 		return nil
-	})
+	}
+	view := p.newDiscoverView(accepted.Queued)
+	defer view.clear()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case e, open := <-happening.events:
+			switch {
+			case !open:
+				return fmt.Errorf("the service went away during run %s; \"server servers\" tells how the servers stand", accepted.RunId)
+			case e.RunId != accepted.RunId:
+			case e.Type == events.TypeDiscoveryRunCompleted:
+				view.clear()
+				fmt.Fprintln(p.stdout, whatOf(e))
+				return nil
+			default:
+				view.take(e)
+			}
+		case <-tick.C:
+			view.draw()
+		}
+	}
 }
 
-func (p *program) discoverOne(cmd *cobra.Command, c *client, name events.ServerName, reason string) error {
+// discoverOne has a server attempted, shows how it goes, and says how the server stands
+// then. That it did not succeed is an error without words.
+func (p *program) discoverOne(ctx context.Context, c *client, name events.ServerName, reason string) error {
 	path := "/api/servers/" + url.PathEscape(string(name)) + "/discover"
 	var raw json.RawMessage
-	if err := c.post(cmd.Context(), path, url.Values{"wait": {"true"}}, api.Reasoned{Reason: reason}, &raw); err != nil {
+	attempt := func() error {
+		return c.post(ctx, path, url.Values{"wait": {"true"}}, api.Reasoned{Reason: reason}, &raw)
+	}
+	show := attempt
+	if !p.json {
+		show = func() error { return p.showing(ctx, c, name, attempt) }
+	}
+	if err := show(); err != nil {
 		return err
 	}
 	var outcome api.DiscoveryOutcome
@@ -83,3 +134,50 @@ func (p *program) discoverOne(cmd *cobra.Command, c *client, name events.ServerN
 	}
 	return err
 }
+
+// showing shows what happens to a server while attempt, which waits for the outcome,
+// is under way.
+func (p *program) showing(ctx context.Context, c *client, name events.ServerName, attempt func() error) error {
+	happening, err := c.happening(ctx)
+	if err != nil {
+		return err
+	}
+	defer happening.stop()
+	over := make(chan error, 1)
+	go func() { over <- attempt() }()
+	view := p.newDiscoverView(1)
+	defer view.clear()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	last, until := happening.after, api.Sequence(math.MaxInt64)
+	for last < until {
+		select {
+		case e, open := <-happening.events:
+			if !open {
+				if until == math.MaxInt64 {
+					err = <-over // what there is to see is lost, the outcome is not
+				}
+				return err
+			}
+			if last = e.Sequence; e.Subject == name && !isReported(e) {
+				view.take(e)
+			}
+		case err = <-over:
+			if err != nil {
+				return err
+			}
+			var now api.Readiness
+			if c.get(ctx, "/readyz", nil, &now) != nil {
+				return nil
+			}
+			until = now.Sequence // the outcome is there, and its event still to come
+		case <-tick.C:
+			view.draw()
+		}
+	}
+	return nil
+}
+
+// isReported reports whether an event was told by a host of its own attempts: it has
+// the host's name for its source and its actor.
+func isReported(e api.Event) bool { return e.Source == e.Actor }

@@ -21,7 +21,7 @@ func (p *program) eventsCommand() *cobra.Command {
 			"until interrupted: when the service is restarted the command looks for it and goes on where\n" +
 			"it was, and when none holds the data folder any more it follows the log itself. It says so on\n" +
 			"standard error.",
-		Args:  noArgs,
+		Args: noArgs,
 	}
 	cmd.Flags().StringVar(&server, "server", "", "only events about this `server`")
 	cmd.Flags().StringVar(&eventType, "type", "", "only events of this `type`, such as discovery.failed")

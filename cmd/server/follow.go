@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"net/url"
@@ -104,8 +102,6 @@ func (f *follower) stream(ctx context.Context) (begun bool, err error) {
 	return begun, err
 }
 
-const streamPath = "/api/events/stream"
-
 // take prints what a line of the stream brings.
 func (f *follower) take(line string) error {
 	if place, ok := strings.CutPrefix(line, ": after "); ok {
@@ -133,18 +129,4 @@ func (f *follower) take(line string) error {
 		fmt.Fprintln(f.p.stdout, strings.Join(cells, "  "))
 	}
 	return nil
-}
-
-// wholeLines yields the lines of r without their ends. What is left of a line that was
-// cut is not among them.
-func wholeLines(r io.Reader) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		lines := bufio.NewReader(r)
-		for {
-			line, err := lines.ReadString('\n')
-			if err != nil || !yield(strings.TrimRight(line, "\r\n")) {
-				return
-			}
-		}
-	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
 )
 
@@ -14,12 +13,7 @@ type progressBar struct {
 }
 
 func (p *program) newProgressBar() *progressBar {
-	b := &progressBar{p: p}
-	if f, ok := p.stderr.(*os.File); ok {
-		info, err := f.Stat()
-		b.shown = err == nil && info.Mode()&os.ModeCharDevice != 0
-	}
-	return b
+	return &progressBar{p: p, shown: isTerminal(p.stderr)}
 }
 
 // barCells is the width of a full bar.

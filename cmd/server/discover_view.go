@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"mcpledger/events"
+	"mcpledger/httpapi/api"
+)
+
+// discoverView tells how attempts go, as they go: a line for each that ends and, where
+// nobody watches a terminal, for each that begins. On a terminal a last line says what
+// is under way, and is drawn anew as time goes by.
+type discoverView struct {
+	w        io.Writer
+	terminal bool
+	now      func() time.Time
+
+	began    time.Time
+	planned  int // servers, 0 if it is not known
+	settled  []events.ServerName
+	underWay []events.ServerName
+	drawn    int // characters of the last line
+}
+
+func (p *program) newDiscoverView(planned int) *discoverView {
+	return &discoverView{w: p.stdout, terminal: isTerminal(p.stdout), now: p.now, began: p.now(), planned: planned}
+}
+
+// isTerminal reports whether what is written to w is seen by somebody at once.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// take shows an event of an attempt; others say nothing.
+func (v *discoverView) take(e api.Event) {
+	data, err := events.DecodeData(e.Type, e.Data)
+	if err != nil {
+		return
+	}
+	switch d := data.(type) {
+	case events.DiscoveryStarted:
+		v.underWay, v.settled = with(v.underWay, e.Subject), without(v.settled, e.Subject)
+		if !v.terminal {
+			what := "started"
+			if d.Attempt > 1 {
+				what = fmt.Sprintf("started again, attempt %d", d.Attempt)
+			}
+			v.line(e.Subject, what)
+		}
+	case events.DiscoverySucceeded:
+		v.settle(e.Subject, fmt.Sprintf("succeeded in %s, %s", milliseconds(d.ElapsedMS), count(d.ToolCount, "tool")))
+	case events.DiscoveryFailed:
+		v.settle(e.Subject, fmt.Sprintf("failed in %s, %s", milliseconds(d.Evidence.ElapsedMS), whatOf(e)))
+	case events.DiscoveryCancelled:
+		v.settle(e.Subject, fmt.Sprintf("cancelled after %s, %s", milliseconds(d.ElapsedMS), d.Reason))
+	}
+	v.draw()
+}
+
+func (v *discoverView) settle(server events.ServerName, what string) {
+	v.settled, v.underWay = with(v.settled, server), without(v.underWay, server)
+	v.line(server, what)
+}
+
+// line prints a line that stays.
+func (v *discoverView) line(server events.ServerName, what string) {
+	v.clear()
+	fmt.Fprintf(v.w, "%s  %s\n", oneLine(string(server)), oneLine(what))
+}
+
+// lastLineLength bounds the line that is drawn anew: one that a terminal wraps cannot
+// be taken away.
+const lastLineLength = 78
+
+// draw shows on a terminal what is under way.
+func (v *discoverView) draw() {
+	if !v.terminal {
+		return
+	}
+	v.clear()
+	if len(v.underWay) == 0 {
+		return
+	}
+	line := milliseconds(v.now().Sub(v.began).Milliseconds()) + "  "
+	if v.planned > 1 {
+		line += fmt.Sprintf("%d of %d done, ", len(v.settled), v.planned)
+	}
+	line += "under way: " + oneLine(strings.Join(texts(v.underWay), ", "))
+	if cut := []rune(line); len(cut) > lastLineLength {
+		line = string(cut[:lastLineLength-1]) + "…"
+	}
+	v.drawn = len([]rune(line))
+	fmt.Fprint(v.w, line)
+}
+
+// clear takes the last line away.
+func (v *discoverView) clear() {
+	if v.drawn > 0 {
+		fmt.Fprintf(v.w, "\r%s\r", strings.Repeat(" ", v.drawn))
+		v.drawn = 0
+	}
+}
+
+func with(names []events.ServerName, name events.ServerName) []events.ServerName {
+	if slices.Contains(names, name) {
+		return names
+	}
+	return append(names, name)
+}
+
+func without(names []events.ServerName, name events.ServerName) []events.ServerName {
+	return slices.DeleteFunc(names, func(n events.ServerName) bool { return n == name })
+}
+
+func texts(names []events.ServerName) []string {
+	all := make([]string, len(names))
+	for i, n := range names {
+		all[i] = string(n)
+	}
+	return all
+}
