@@ -15,9 +15,10 @@ import (
 	"mcpledger/httpapi/api"
 )
 
-func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"server": main, "mcpledger": main})
-}
+// programs are those that tests can start by name; each is this test binary.
+var programs = map[string]func(){"server": main, "mcpledger": main}
+
+func TestMain(m *testing.M) { testscript.Main(m, programs) }
 
 // patience is how long a script waits for what it says must come about.
 const patience = 30 * time.Second
@@ -85,8 +86,7 @@ func pin(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: pin FOLDER SERVER")
 	}
-	p := &program{dataDir: ts.MkAbs(args[0]), lookupEnv: os.LookupEnv, now: time.Now}
-	c, err := p.openClient(context.Background())
+	c, err := asOperator(ts.MkAbs(args[0])).openClient(context.Background())
 	ts.Check(err)
 	ts.Check(closing(c, func(c *client) error {
 		return c.ask(context.Background(), http.MethodPut, "/api/servers/"+args[1]+"/skip", nil, api.Pin{Reason: "it is looked at"}, nil)

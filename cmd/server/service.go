@@ -190,6 +190,7 @@ func (s *service) discover(ctx context.Context, hangups <-chan os.Signal) error 
 	var following sync.WaitGroup
 	following.Go(func() { s.followFiles(ctx, hangups) })
 	following.Go(func() { s.gateway.Run(ctx) })
+	following.Go(func() { keepSmall(ctx) })
 	err = s.discovery.Run(ctx)
 	following.Wait()
 	return err
