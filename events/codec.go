@@ -53,10 +53,16 @@ func init() {
 func register[D Data]() {
 	var zero D
 	shape := newShape(reflect.TypeFor[D]())
+	// A payload is decoded in a place that is used again: decoded in one of its own it
+	// would be allocated twice, there and as a Data.
+	places := sync.Pool{New: func() any { return new(D) }}
 	codecs[zero.EventType()] = codec{
 		quickly: func(d *decoder, stored []byte) (Data, bool) {
-			var data D
-			rest, ok := shape.decode(d, stored, reflect.ValueOf(&data).Elem())
+			place := places.Get().(*D)
+			rest, ok := shape.decode(d, stored, reflect.ValueOf(place).Elem())
+			data := *place
+			*place = zero
+			places.Put(place)
 			return data, ok && len(rest) == 0
 		},
 		slowly: func(raw json.RawMessage) (Data, error) {
@@ -224,14 +230,33 @@ func Restore(t Type, stored []byte, resolve func(hash string) (*Loaded, error)) 
 	if err != nil {
 		return nil, nil, err
 	}
-	_, _, isRef := CutRef(stored) // a payload that is one long string, not an object
-	if c, known := codecs[t]; known && !isRef {
-		if data, ok := c.quickly(&decoder{resolve: resolve}, stored); ok {
-			return data, raw, nil
-		}
+	if data, ok := restoreQuickly(t, stored, resolve); ok {
+		return data, raw, nil
 	}
 	data, err := DecodeData(t, raw)
 	return data, raw, err
+}
+
+// RestoreData is Restore without the payload's JSON, which is seldom put together
+// then. Nothing it returns is part of stored.
+func RestoreData(t Type, stored []byte, resolve func(hash string) (*Loaded, error)) (Data, error) {
+	if data, ok := restoreQuickly(t, stored, resolve); ok {
+		return data, nil
+	}
+	raw, err := Inline(stored, resolve)
+	if err != nil {
+		return nil, err
+	}
+	return DecodeData(t, bytes.Clone(raw))
+}
+
+func restoreQuickly(t Type, stored []byte, resolve func(hash string) (*Loaded, error)) (Data, bool) {
+	_, _, isRef := CutRef(stored) // a payload that is one long string, not an object
+	c, known := codecs[t]
+	if !known || isRef {
+		return nil, false
+	}
+	return c.quickly(&decoder{resolve: resolve}, stored)
 }
 
 // Inline puts back what Externalize moved out. resolve returns a content by its

@@ -121,4 +121,7 @@ type Query struct {
 	Until     time.Time // Time before
 	Limit     int       // 0: no limit
 	Desc      bool      // newest first
+	// Bare leaves Raw and Hash empty. Folds need neither, and to give them takes a good
+	// part of the time of a read.
+	Bare bool
 }

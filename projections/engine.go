@@ -105,7 +105,7 @@ func snapshotVersion(set *rules.Set) string { return FoldVersion + "/" + set.Has
 // advance folds the events after state's place and before the sequence given, 0 for
 // all there are, and leaves marks on the way.
 func (e *Engine) advance(ctx context.Context, state *State, before events.Sequence) error {
-	for event, err := range e.log.Read(ctx, events.Query{After: state.Sequence(), Before: before}) {
+	for event, err := range e.log.Read(ctx, events.Query{After: state.Sequence(), Before: before, Bare: true}) {
 		if err != nil {
 			return fmt.Errorf("fold after %d: %w", state.Sequence(), err)
 		}

@@ -229,6 +229,9 @@ func (l *Log) Read(ctx context.Context, q events.Query) iter.Seq2[events.Event, 
 				yield(events.Event{}, err)
 				return
 			}
+			if q.Bare {
+				e.Raw, e.Hash = nil, ""
+			}
 			if !yield(e, nil) {
 				return
 			}

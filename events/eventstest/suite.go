@@ -31,6 +31,7 @@ func TestLog(t *testing.T, open func(t *testing.T) events.Log) {
 		{"a commit is seen before its append returns", commits},
 		{"a commit can be read when it is shown", readable},
 		{"every filter selects what it says", filters},
+		{"a bare read lacks the payload's JSON and the hash", bare},
 		{"a long log is read whole, both ways", longLog},
 		{"reading stops when the reader has enough", earlyStop},
 		{"a follower sees every event once, in order", follow},

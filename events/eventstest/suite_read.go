@@ -83,6 +83,23 @@ func filters(t *testing.T, l events.Log) {
 	}
 }
 
+// bare reads a log with everything that takes a decoder out of its way.
+func bare(t *testing.T, l events.Log) {
+	wholeEvents(t, l)
+	history(t, l)
+	want := read(t, l, events.Query{})
+	for i := range want {
+		want[i].Raw, want[i].Hash = nil, ""
+	}
+	if diff := cmp.Diff(want, read(t, l, events.Query{Bare: true})); diff != "" {
+		t.Errorf("read bare (-want +got):\n%s", diff)
+	}
+	slices.Reverse(want)
+	if diff := cmp.Diff(want[:100], read(t, l, events.Query{Bare: true, Desc: true, Limit: 100})); diff != "" {
+		t.Errorf("the last hundred, read bare (-want +got):\n%s", diff)
+	}
+}
+
 func longLog(t *testing.T, l events.Log) {
 	const n = 3000
 	batch := make([]events.Event, n)

@@ -143,13 +143,29 @@ func (e *entry) event(resolve func(hash string) (*events.Loaded, error)) (events
 	if err != nil {
 		return events.Event{}, fmt.Errorf("event %d: %w", e.sequence, err)
 	}
+	whole := e.around(data)
+	whole.Raw, whole.Hash = raw, hex.EncodeToString(e.hash[:])
+	return whole, nil
+}
+
+// bareEvent is event without the payload's JSON and the hash. It has no part of e.data.
+func (e *entry) bareEvent(resolve func(hash string) (*events.Loaded, error)) (events.Event, error) {
+	data, err := events.RestoreData(events.Type(e.typ), e.data, resolve)
+	if err != nil {
+		return events.Event{}, fmt.Errorf("event %d: %w", e.sequence, err)
+	}
+	return e.around(data), nil
+}
+
+// around gives the entry's envelope around a payload.
+func (e *entry) around(data events.Data) events.Event {
 	return events.Event{
 		ID: e.id, Source: e.source, Type: events.Type(e.typ), Subject: events.ServerName(e.subject),
-		Time: timeOf(e.time), DataVersion: int(e.dataVersion), Data: data, Raw: raw,
+		Time: timeOf(e.time), DataVersion: int(e.dataVersion), Data: data,
 		ConfigKey: events.ConfigKey(e.configKey), RunID: e.runID, AttemptID: e.attemptID, CallID: e.callID,
 		Actor: e.actor, TraceParent: e.traceParent,
-		Sequence: events.Sequence(e.sequence), RecordedAt: timeOf(e.recordedAt), Hash: hex.EncodeToString(e.hash[:]),
-	}, nil
+		Sequence: events.Sequence(e.sequence), RecordedAt: timeOf(e.recordedAt),
+	}
 }
 
 func nanoseconds(t time.Time) int64 {

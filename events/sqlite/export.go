@@ -111,7 +111,7 @@ func (x *exporter) run(ctx context.Context) error {
 	}
 	var end exportTrailer
 	for p.more {
-		page, err := p.next(ctx)
+		page, err := p.next(ctx, nil)
 		if err != nil {
 			return err
 		}
@@ -132,7 +132,7 @@ func (x *exporter) run(ctx context.Context) error {
 
 // event writes an event, after the contents that are first needed by it.
 func (x *exporter) event(ctx context.Context, e *numbered, first int64) error {
-	if err := e.spell(func(id int64) (string, error) { return x.log.names.text(ctx, id) }); err != nil {
+	if err := e.spell(func(id int64) (string, error) { return x.log.names.text(ctx, id) }, nil); err != nil {
 		return err
 	}
 	written := map[string]bool{}

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	"mcpledger/events"
 )
@@ -78,10 +79,10 @@ func pack(src []byte) []byte {
 	return out
 }
 
-// unpack is the inverse of pack. Its error means that packed is damaged, or that a
-// newer program wrote it.
-func unpack(packed []byte) ([]byte, error) {
-	out := make([]byte, 0, 3*len(packed)+64)
+// unpack is the inverse of pack. It writes to buf where that has room. Its error
+// means that packed is damaged, or that a newer program wrote it.
+func unpack(packed, buf []byte) ([]byte, error) {
+	out := slices.Grow(buf[:0], 3*len(packed)+64)
 	for i := 0; i < len(packed); i++ {
 		c := packed[i]
 		if c >= 0x20 {

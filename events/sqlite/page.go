@@ -44,7 +44,7 @@ type pager struct {
 
 func (l *Log) newPager(ctx context.Context, q events.Query) (*pager, error) {
 	p := &pager{
-		log: l, window: scannedSequences, desc: q.Desc, limit: q.Limit,
+		log: l, filter: filter{bare: q.Bare}, window: scannedSequences, desc: q.Desc, limit: q.Limit,
 		low: int64(q.After), high: maxSequence, more: true,
 	}
 	if q.Before > 0 {
@@ -96,8 +96,9 @@ func (l *Log) newPager(ctx context.Context, q events.Query) (*pager, error) {
 	return p, nil
 }
 
-// next returns the next page, which may be empty while p.more is set.
-func (p *pager) next(ctx context.Context) ([]numbered, error) {
+// next returns the next page, which may be empty while p.more is set. It is written
+// to buf where that has room.
+func (p *pager) next(ctx context.Context, buf []numbered) ([]numbered, error) {
 	if err := ctx.Err(); err != nil || !p.more {
 		return nil, err
 	}
@@ -115,7 +116,7 @@ func (p *pager) next(ctx context.Context) ([]numbered, error) {
 	if p.limit > 0 {
 		want = min(want, p.limit)
 	}
-	page, err := selectEvents(ctx, p.log.reads, p.filter, low, high, order, want)
+	page, err := selectEvents(ctx, p.log.reads, p.filter, low, high, order, want, buf)
 	if err != nil {
 		return nil, p.log.readError(ctx, err)
 	}
@@ -139,41 +140,54 @@ func (p *pager) next(ctx context.Context) ([]numbered, error) {
 
 // ahead returns a function that gives one page after the other, and whether there
 // are more. The first is read when it is asked for, the others before they are,
-// until ctx ends.
+// until ctx ends. A page is good until the next is asked for.
 func (p *pager) ahead(ctx context.Context) func() (rows []numbered, more bool, err error) {
 	type page struct {
 		rows []numbered
 		more bool
 		err  error
 	}
-	read := func() page {
-		rows, err := p.next(ctx)
+	read := func(buf []numbered) page {
+		rows, err := p.next(ctx, buf)
 		return page{rows, p.more && err == nil, err}
 	}
+	var current page
 	var pages chan page
+	// Three pages are read into, in turn: one is in use, one waits, one is being read.
+	free := make(chan []numbered, 3)
+	free <- nil
+	free <- nil
+	readOn := func() {
+		defer close(pages)
+		for more := true; more; {
+			var next page
+			select {
+			case buf := <-free:
+				next = read(buf)
+			case <-ctx.Done():
+				return
+			}
+			more = next.more
+			select {
+			case pages <- next:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
 	return func() ([]numbered, bool, error) {
-		if pages != nil {
-			current, ok := <-pages
-			if !ok {
-				return nil, false, ctx.Err()
+		if pages == nil {
+			current = read(nil)
+			if current.more {
+				pages = make(chan page, 1)
+				go readOn()
 			}
 			return current.rows, current.more, current.err
 		}
-		current := read()
-		if current.more {
-			pages = make(chan page, 1)
-			go func() {
-				defer close(pages)
-				for more := true; more; {
-					next := read()
-					more = next.more
-					select {
-					case pages <- next:
-					case <-ctx.Done():
-						return
-					}
-				}
-			}()
+		free <- current.rows
+		var ok bool
+		if current, ok = <-pages; !ok {
+			return nil, false, ctx.Err()
 		}
 		return current.rows, current.more, current.err
 	}
@@ -181,6 +195,7 @@ func (p *pager) ahead(ctx context.Context) func() (rows []numbered, more bool, e
 
 // filter is conditions on the columns of events.
 type filter struct {
+	bare  bool   // the columns of a bare read are enough
 	index string // " INDEXED BY " and a name, if SQLite has to be told
 	where string // each condition after " AND "
 	args  []any
@@ -210,14 +225,20 @@ func (f *filter) is(condition string, value any) {
 }
 
 // selectEvents returns the matching rows with low < sequence < high, at most limit,
-// in that order of sequence. With an error it returns those before it.
-func selectEvents(ctx context.Context, db *sql.DB, f filter, low, high int64, order string, limit int) (page []numbered, err error) {
+// in that order of sequence, in buf where that has room. With an error it returns those
+// before it.
+func selectEvents(ctx context.Context, db *sql.DB, f filter, low, high int64, order string, limit int, buf []numbered) (page []numbered, err error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
 	args := append(append([]any{low, high}, f.args...), int64(limit))
-	err = query(conn, "SELECT "+columns+" FROM events"+f.index+" WHERE sequence > ? AND sequence < ?"+
+	selected := columns
+	if f.bare {
+		selected = bareColumns
+	}
+	page = buf[:0]
+	err = query(conn, "SELECT "+selected+" FROM events"+f.index+" WHERE sequence > ? AND sequence < ?"+
 		f.where+" ORDER BY sequence "+order+" LIMIT ?", args, func(row []driver.Value) error {
 		e, err := scan(row)
 		if err == nil {

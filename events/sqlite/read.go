@@ -21,11 +21,11 @@ func (l *Log) Read(ctx context.Context, q events.Query) iter.Seq2[events.Event, 
 			yield(events.Event{}, err)
 			return
 		}
-		next := p.ahead(ctx)
+		next, d := p.ahead(ctx), l.newDecoder(ctx, q.Bare)
 		for {
 			rows, more, err := next()
 			for i := range rows {
-				e, err := l.decode(ctx, &rows[i])
+				e, err := d.decode(&rows[i])
 				if !yield(e, err) || err != nil {
 					return
 				}
@@ -41,33 +41,53 @@ func (l *Log) Read(ctx context.Context, q events.Query) iter.Seq2[events.Event, 
 	}
 }
 
-// decode spells out what a row has by number and by hash.
-func (l *Log) decode(ctx context.Context, row *numbered) (events.Event, error) {
-	err := row.spell(func(id int64) (string, error) { return l.names.text(ctx, id) })
-	if err != nil {
-		return events.Event{}, l.readError(ctx, err)
+// decoder spells out what rows have by number and by hash.
+type decoder struct {
+	bare    bool
+	name    func(id int64) (string, error)
+	content func(hash string) (*events.Loaded, error)
+	wrap    func(error) error
+	buf     []byte // of the last payload of a bare read, whose events have no part of it
+}
+
+func (l *Log) newDecoder(ctx context.Context, bare bool) *decoder {
+	return &decoder{
+		bare: bare,
+		name: func(id int64) (string, error) { return l.names.text(ctx, id) },
+		content: func(hash string) (*events.Loaded, error) {
+			content, err := l.content(ctx, hash)
+			if errors.Is(err, events.ErrNotFound) {
+				return nil, fmt.Errorf("%w: %w", events.ErrCorrupt, err)
+			}
+			return content, err
+		},
+		wrap: func(err error) error { return l.readError(ctx, err) },
 	}
-	return row.event(func(hash string) (*events.Loaded, error) {
-		content, err := l.content(ctx, hash)
-		if errors.Is(err, events.ErrNotFound) {
-			return nil, fmt.Errorf("%w: %w", events.ErrCorrupt, err)
-		}
-		return content, err
-	})
+}
+
+func (d *decoder) decode(row *numbered) (events.Event, error) {
+	if err := row.spell(d.name, d.buf); err != nil {
+		return events.Event{}, d.wrap(err)
+	}
+	if !d.bare {
+		return row.event(d.content)
+	}
+	d.buf = row.data
+	return row.bareEvent(d.content)
 }
 
 // Event returns the event with that id.
 func (l *Log) Event(ctx context.Context, id string) (events.Event, error) {
 	var f filter
 	f.is("id = ?", idValue(id))
-	page, err := selectEvents(ctx, l.reads, f, 0, maxSequence, "ASC", 1)
+	page, err := selectEvents(ctx, l.reads, f, 0, maxSequence, "ASC", 1, nil)
 	if err != nil {
 		return events.Event{}, l.readError(ctx, err)
 	}
 	if id == "" || len(page) == 0 {
 		return events.Event{}, fmt.Errorf("event %q: %w", id, events.ErrNotFound)
 	}
-	return l.decode(ctx, &page[0])
+	return l.newDecoder(ctx, false).decode(&page[0])
 }
 
 // Head returns the last event's place and hash.

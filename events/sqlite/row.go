@@ -10,15 +10,20 @@ import (
 	"mcpledger/events"
 )
 
-// columns of the table events, in its order.
-const columns = "sequence, id, source, type, subject, time, dataversion, recorded_at, " +
-	"config_key, run_id, attempt_id, call_id, actor, traceparent, data, hash"
+// columns of the table events, in its order; bareColumns are those of a bare read.
+const (
+	columns     = bareColumns + ", hash"
+	bareColumns = "sequence, id, source, type, subject, time, dataversion, recorded_at, " +
+		"config_key, run_id, attempt_id, call_id, actor, traceparent, data"
+)
 
 const columnCount = 16
 
-// numbered is an entry as its row has it: numbers in the place of names.
+// numbered is an entry as its row has it: numbers in the place of names, and the
+// payload packed.
 type numbered struct {
 	entry
+	packed                                      []byte
 	sourceID, typeID, subjectID, keyID, actorID int64
 }
 
@@ -36,7 +41,7 @@ func query(conn *sql.Conn, text string, args []any, take func(row []driver.Value
 		if err != nil {
 			return err
 		}
-		row := make([]driver.Value, columnCount)
+		row := make([]driver.Value, len(rows.Columns()))
 		for err == nil {
 			if err = rows.Next(row); err == nil {
 				err = take(row)
@@ -49,7 +54,7 @@ func query(conn *sql.Conn, text string, args []any, take func(row []driver.Value
 	})
 }
 
-// scan reads a row of columns.
+// scan reads a row of columns or bareColumns.
 func scan(row []driver.Value) (numbered, error) {
 	var c cells
 	e := numbered{
@@ -64,15 +69,12 @@ func scan(row []driver.Value) (numbered, error) {
 	if row[5] != nil {
 		e.time = c.integer(row[5])
 	}
-	packed := c.bytes(row[14])
-	if hash := c.bytes(row[15]); copy(e.hash[:], hash) != len(e.hash) || len(hash) != len(e.hash) {
-		c.fail(fmt.Errorf("hash of %d bytes", len(hash)))
+	e.packed = c.bytes(row[14])
+	if len(row) == columnCount {
+		if hash := c.bytes(row[15]); copy(e.hash[:], hash) != len(e.hash) || len(hash) != len(e.hash) {
+			c.fail(fmt.Errorf("hash of %d bytes", len(hash)))
+		}
 	}
-	data, err := unpack(packed)
-	if err != nil {
-		c.fail(err)
-	}
-	e.data = data
 	if c.err != nil {
 		return e, fmt.Errorf("%w: event %d: %w", events.ErrCorrupt, e.sequence, c.err)
 	}
@@ -114,13 +116,17 @@ func (c *cells) bytes(v driver.Value) []byte {
 	return b
 }
 
-// spell fills in the names.
-func (e *numbered) spell(text func(id int64) (string, error)) error {
+// spell fills in the names and the payload, which is written to buf where that has
+// room.
+func (e *numbered) spell(text func(id int64) (string, error), buf []byte) error {
+	var err error
+	if e.data, err = unpack(e.packed, buf); err != nil {
+		return fmt.Errorf("%w: event %d: %w", events.ErrCorrupt, e.sequence, err)
+	}
 	for _, c := range []struct {
 		to *string
 		id int64
 	}{{&e.source, e.sourceID}, {&e.typ, e.typeID}, {&e.subject, e.subjectID}, {&e.configKey, e.keyID}, {&e.actor, e.actorID}} {
-		var err error
 		if *c.to, err = text(c.id); err != nil {
 			return fmt.Errorf("event %d: %w", e.sequence, err)
 		}

@@ -268,7 +268,7 @@ func (s *store) earlier(p *prepared) (int64, error) {
 	if !found {
 		return 0, fmt.Errorf("%w: event %q is indexed but missing", events.ErrCorrupt, p.id)
 	}
-	if err := first.spell(s.nameOf); err != nil {
+	if err := first.spell(s.nameOf, nil); err != nil {
 		return 0, err
 	}
 	if !first.sameContent(&p.entry) {

@@ -123,7 +123,7 @@ func (v *verifier) run(ctx context.Context) error {
 // chain walks the events from the first, a page at a time.
 func (v *verifier) chain(ctx context.Context) error {
 	for {
-		page, err := selectEvents(ctx, v.db, filter{}, v.last.sequence, maxSequence, "ASC", pageEvents)
+		page, err := selectEvents(ctx, v.db, filter{}, v.last.sequence, maxSequence, "ASC", pageEvents, nil)
 		for i := range page {
 			if err := v.event(ctx, &page[i]); err != nil {
 				return err
@@ -141,7 +141,7 @@ func (v *verifier) event(ctx context.Context, e *numbered) error {
 	if e.sequence != next {
 		return damaged(next, "event %d is missing: event %d follows event %d", next, e.sequence, v.last.sequence)
 	}
-	if err := e.spell(func(id int64) (string, error) { return v.names.text(ctx, id) }); err != nil {
+	if err := e.spell(func(id int64) (string, error) { return v.names.text(ctx, id) }, nil); err != nil {
 		return err
 	}
 	var hash digest

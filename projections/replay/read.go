@@ -54,7 +54,7 @@ func fill(ctx context.Context, log events.Log, upTo events.Sequence, filled chan
 		}
 	}
 	p := piece{events: <-empty}
-	for e, err := range log.Read(ctx, events.Query{Before: upTo + 1}) {
+	for e, err := range log.Read(ctx, events.Query{Before: upTo + 1, Bare: true}) {
 		if err != nil {
 			send(piece{err: err})
 			return
