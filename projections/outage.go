@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -26,12 +27,47 @@ const (
 
 // contact is the outcome of the last run of a server that may bear witness.
 type contact struct {
-	Server events.ServerName `json:"server"`
-	Key    events.ConfigKey  `json:"key"`
-	RunID  string            `json:"run_id,omitempty"`
-	At     time.Time         `json:"at"`
-	Failed bool              `json:"failed,omitempty"` // in a way an outage explains
-	Link   Link              `json:"link"`
+	Key    events.ConfigKey `json:"key"`
+	RunID  string           `json:"run_id,omitempty"`
+	At     time.Time        `json:"at"`
+	Failed bool             `json:"failed,omitempty"` // in a way an outage explains
+	Link   Link             `json:"link"`
+}
+
+// contacts are the latest contact of each server, those of the last outageWindow at
+// least. Looking through them is left to the events that need it: nearly all
+// contacts are successes, which only have to be there.
+type contacts struct {
+	Of map[events.ServerName]contact `json:"of,omitempty"`
+	// Swept is when those that are over were last taken away.
+	Swept time.Time `json:"swept,omitzero"`
+}
+
+func (k *contacts) note(name events.ServerName, c contact) {
+	if k.Of == nil {
+		k.Of = map[events.ServerName]contact{}
+	}
+	k.Of[name] = c
+	if c.At.Sub(k.Swept).Abs() > outageWindow {
+		k.sweep(c.At)
+	}
+}
+
+// sweep takes away the contacts that are over at a time.
+func (k *contacts) sweep(at time.Time) {
+	k.Swept = at
+	maps.DeleteFunc(k.Of, func(_ events.ServerName, c contact) bool { return c.At.Before(at.Add(-outageWindow)) })
+}
+
+// together reports whether what failed is enough to be the fault of none.
+func (k *contacts) together() bool {
+	down := 0
+	for _, c := range k.Of {
+		if c.Failed {
+			down++
+		}
+	}
+	return down >= outageServers && 2*down >= len(k.Of)
 }
 
 // witnessed notes a counted outcome of a server that was fine before its present row
@@ -42,29 +78,22 @@ func (s *State) witnessed(e events.Event, c *connection, fine, failed bool) {
 		return
 	}
 	at := e.HappenedAt()
-	s.b.Contacts = slices.DeleteFunc(s.b.Contacts, func(k contact) bool {
-		return k.Server == e.Subject || k.At.Before(at.Add(-outageWindow))
-	})
-	s.b.Contacts = append(s.b.Contacts, contact{
-		Server: e.Subject, Key: e.ConfigKey, RunID: c.RunID, At: at, Failed: failed, Link: link(e),
-	})
-	down := 0
-	for _, k := range s.b.Contacts {
-		if k.Failed {
-			down++
-		}
+	s.b.Contacts.note(e.Subject, contact{Key: e.ConfigKey, RunID: c.RunID, At: at, Failed: failed, Link: link(e)})
+	if !failed {
+		return
 	}
-	together := down >= outageServers && 2*down >= len(s.b.Contacts)
-	if failed && (together || at.Sub(s.b.Outage) <= outageLasts) {
+	s.b.Contacts.sweep(at)
+	if s.b.Contacts.together() || at.Sub(s.b.Outage) <= outageLasts {
 		s.b.Outage = at
 		s.excuse()
 	}
 }
 
-// excuse takes the failures of the servers that an outage took off their count.
+// excuse takes the failures of the servers that an outage took off their count. Each
+// server has one contact, so the order is no matter.
 func (s *State) excuse() {
-	for _, k := range s.b.Contacts {
-		srv := s.b.Sources[s.b.Own][k.Server]
+	for name, k := range s.b.Contacts.Of {
+		srv := s.b.Sources[s.b.Own][name]
 		if srv == nil {
 			continue
 		}

@@ -41,7 +41,7 @@ type body struct {
 	Config    Config          `json:"config,omitzero"`
 	Active    ActiveRules     `json:"active,omitzero"`
 	// Contacts are the latest outcomes by which an outage is told.
-	Contacts []contact `json:"contacts,omitempty"`
+	Contacts contacts `json:"contacts,omitzero"`
 	// Outage is when a failure was last laid to an outage; zero once a server that it
 	// took is back.
 	Outage time.Time `json:"outage,omitzero"`
@@ -165,7 +165,7 @@ func (s *State) Apply(e events.Event) {
 		s.b.PassedOver++
 	case events.ServiceStarted:
 		if e.Source != s.b.Own { // the contacts are another's
-			s.b.Contacts, s.b.Outage = nil, time.Time{}
+			s.b.Contacts, s.b.Outage = contacts{}, time.Time{}
 		}
 		s.b.Own, s.b.Start, s.b.StartedAt = e.Source, e.Sequence, e.HappenedAt()
 	case events.ConfigLoaded:
@@ -265,7 +265,9 @@ func (s *State) applyCall(e events.Event) {
 		srv.Stats.Calls++
 		c.startedCall(e, d)
 	case events.ToolCallSucceeded:
-		delete(c.Brakes, brakeKey(call.Caller, call.Tool, call.ArgumentsHash))
+		if len(c.Brakes) > 0 {
+			delete(c.Brakes, brakeKey(call.Caller, call.Tool, call.ArgumentsHash))
+		}
 		srv.Latency.add(d.ElapsedMS)
 	case events.ToolCallFailed:
 		srv.Stats.CallFailures++

@@ -78,22 +78,13 @@ func mentioned(ctx context.Context, log events.Log, name events.ServerName) erro
 	return ErrUnknownServer
 }
 
-// fold puts both sides through a piece, at the same time, and returns their verdicts
-// by the events' places in it.
-func fold(base, other *side, piece []events.Event) (was, is []rules.Verdict) {
+// fold puts both sides through a piece, at the same time. Both judge the same failures.
+func fold(base, other *side, piece []events.Event) (was, is []judged) {
 	var both sync.WaitGroup
 	both.Go(func() { was = base.fold(piece) })
 	is = other.fold(piece)
 	both.Wait()
 	return was, is
-}
-
-func (s *side) fold(piece []events.Event) []rules.Verdict {
-	verdicts := make([]rules.Verdict, len(piece))
-	for i := range piece {
-		verdicts[i] = s.apply(piece[i])
-	}
-	return verdicts
 }
 
 // counted reports whether what happened to a server at a time is counted.

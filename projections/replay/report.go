@@ -118,17 +118,19 @@ func newTally(opts Options) *tally {
 }
 
 // compare takes what the two sides made of the same events.
-func (t *tally) compare(piece []events.Event, was, is []rules.Verdict) {
+func (t *tally) compare(piece []events.Event, was, is []judged) {
 	t.result.Events += int64(len(piece))
 	for i := range piece {
-		e := &piece[i]
-		if e.Subject != "" {
-			t.keys[subject{e.Source, e.Subject}] = e.ConfigKey
+		if e := &piece[i]; e.Subject != "" {
+			t.keys[about(e)] = e.ConfigKey
 		}
-		if was[i].Class == "" || !t.opts.counted(e.HappenedAt(), e.Subject) {
+	}
+	for i := range was {
+		e := &piece[was[i].place]
+		if !t.opts.counted(e.HappenedAt(), e.Subject) {
 			continue
 		}
-		row := Failure{EventID: e.ID, Server: e.Subject, Was: judgment(was[i]), Now: judgment(is[i])}
+		row := Failure{EventID: e.ID, Server: e.Subject, Was: was[i].judgment, Now: is[i].judgment}
 		t.result.Totals.Failures++
 		if row.Was != row.Now {
 			t.result.Totals.Reclassified++
@@ -142,8 +144,6 @@ func (t *tally) compare(piece []events.Event, was, is []rules.Verdict) {
 		t.result.Failures = append(t.result.Failures, row)
 	}
 }
-
-func judgment(v rules.Verdict) Judgment { return Judgment{Class: v.Class, Signature: v.Signature} }
 
 // report adds up both sides at the log's end.
 func (t *tally) report(base, other *side) Report {

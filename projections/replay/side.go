@@ -14,6 +14,9 @@ type subject struct {
 	server events.ServerName
 }
 
+// about returns the server an event is about.
+func about(e *events.Event) subject { return subject{e.Source, e.Subject} }
+
 // counts is what one side did otherwise than the log with one server.
 type counts struct {
 	avoided, unknown, delayed, refused int
@@ -27,6 +30,7 @@ type side struct {
 	counts map[subject]*counts
 	wanted func(at time.Time, server events.ServerName) bool // what is counted
 
+	judged  []judged // of the piece folded last
 	runs    map[subject][]*run
 	refused map[string]bool // calls begun behind a gate, by source and call id
 	late    map[subject]*recovery
@@ -65,14 +69,31 @@ func newSide(set *rules.Set, wanted func(time.Time, events.ServerName) bool) *si
 	}
 }
 
+// judged is what a side makes of a failure.
+type judged struct {
+	place    int // of its event in the piece
+	judgment Judgment
+}
+
+// fold puts a piece of the log through the side and returns what it makes of the
+// failures in it, in order. That is good until the next piece.
+func (s *side) fold(piece []events.Event) []judged {
+	s.judged = s.judged[:0]
+	for i := range piece {
+		if v := s.apply(&piece[i]); v.Class != "" {
+			s.judged = append(s.judged, judged{i, Judgment{Class: v.Class, Signature: v.Signature}})
+		}
+	}
+	return s.judged
+}
+
 // apply takes the next event of the log. For one that holds the evidence of a
 // failure it returns the verdict on it.
-func (s *side) apply(e events.Event) rules.Verdict {
+func (s *side) apply(e *events.Event) (v rules.Verdict) {
 	at := e.HappenedAt()
 	if at.After(s.end) {
 		s.end = at
 	}
-	var v rules.Verdict
 	folded := true
 	switch d := e.Data.(type) {
 	case events.DiscoveryRunStarted:
@@ -100,7 +121,7 @@ func (s *side) apply(e events.Event) rules.Verdict {
 		}
 	case events.ToolCallSucceeded:
 		if s.wasRefused(e) && s.wanted(at, e.Subject) {
-			s.of(e).refused++
+			s.of(about(e)).refused++
 		}
 	case events.ToolCallFailed:
 		v = s.set.Classify(d.Evidence)
@@ -109,16 +130,16 @@ func (s *side) apply(e events.Event) rules.Verdict {
 		s.wasRefused(e)
 	}
 	if folded {
-		s.state.Apply(e)
+		s.state.Apply(*e)
 		s.caughtUp(e)
 	}
 	return v
 }
 
-func callID(e events.Event) string { return e.Source + "\x00" + e.CallID }
+func callID(e *events.Event) string { return e.Source + "\x00" + e.CallID }
 
 // wasRefused reports, once, whether the call that ended began behind a gate.
-func (s *side) wasRefused(e events.Event) bool {
+func (s *side) wasRefused(e *events.Event) bool {
 	if len(s.refused) == 0 {
 		return false
 	}
@@ -128,9 +149,8 @@ func (s *side) wasRefused(e events.Event) bool {
 	return refused
 }
 
-// of returns the counts of the server an event is about.
-func (s *side) of(e events.Event) *counts {
-	who := subject{e.Source, e.Subject}
+// of returns the counts of a server.
+func (s *side) of(who subject) *counts {
 	if s.counts[who] == nil {
 		s.counts[who] = &counts{}
 	}
@@ -153,12 +173,12 @@ func (s *side) decide(who subject, id string, key events.ConfigKey, trigger even
 
 // run returns the opportunity an attempt's event belongs to. An event that belongs
 // to none that is known, such as an outcome reported alone, is one of its own.
-func (s *side) run(e events.Event, trigger events.Trigger) *run {
+func (s *side) run(e *events.Event, trigger events.Trigger) *run {
 	id := e.RunID
 	if id == "" {
 		id = e.AttemptID
 	}
-	who := subject{e.Source, e.Subject}
+	who := about(e)
 	for _, r := range s.runs[who] {
 		if r.id == id && (id != "" || r.open) {
 			return r
@@ -167,20 +187,20 @@ func (s *side) run(e events.Event, trigger events.Trigger) *run {
 	return s.decide(who, id, e.ConfigKey, trigger, e.HappenedAt())
 }
 
-func (s *side) started(e events.Event, d events.DiscoveryStarted) bool {
+func (s *side) started(e *events.Event, d events.DiscoveryStarted) bool {
 	r := s.run(e, d.Trigger)
 	r.attempt, r.open = d.Attempt, true
 	if !r.made() && s.wanted(e.HappenedAt(), e.Subject) {
-		s.of(e).avoided++
+		s.of(about(e)).avoided++
 	}
 	return r.made()
 }
 
 // ended notes the end of an attempt that took so long, and what of it was avoided.
-func (s *side) ended(e events.Event, elapsed time.Duration) *run {
+func (s *side) ended(e *events.Event, elapsed time.Duration) *run {
 	r := s.run(e, "")
 	if !r.made() && s.wanted(e.HappenedAt(), e.Subject) {
-		c := s.of(e)
+		c := s.of(about(e))
 		c.timeAvoided += elapsed
 		if !r.open {
 			c.avoided++ // its start was not reported
@@ -190,24 +210,24 @@ func (s *side) ended(e events.Event, elapsed time.Duration) *run {
 	return r
 }
 
-func (s *side) failed(e events.Event, d events.DiscoveryFailed, v rules.Verdict) bool {
+func (s *side) failed(e *events.Event, d events.DiscoveryFailed, v rules.Verdict) bool {
 	r := s.ended(e, time.Duration(d.Evidence.ElapsedMS)*time.Millisecond)
 	made := r.made()
 	if made && !projections.InRunRetry(v, r.attempt, r.probe) {
 		r.over = true
 	}
 	if !made {
-		s.settle(subject{e.Source, e.Subject}, e.HappenedAt())
+		s.settle(about(e), e.HappenedAt())
 	}
 	return made
 }
 
-func (s *side) succeeded(e events.Event, d events.DiscoverySucceeded) bool {
+func (s *side) succeeded(e *events.Event, d events.DiscoverySucceeded) bool {
 	r := s.ended(e, time.Duration(d.ElapsedMS)*time.Millisecond)
 	if r.made() {
 		return true
 	}
-	at, who := e.HappenedAt(), subject{e.Source, e.Subject}
+	at, who := e.HappenedAt(), about(e)
 	o := s.state.Opportunity(e.Source, e.Subject, e.ConfigKey, at)
 	if o.Skip == nil || s.late[who] != nil {
 		return false
@@ -218,7 +238,7 @@ func (s *side) succeeded(e events.Event, d events.DiscoverySucceeded) bool {
 
 // noted decides what a recorded skip is on this side. It was decided before the
 // skip's end, if recorded a moment later.
-func (s *side) noted(e events.Event, d events.DiscoverySkipped) bool {
+func (s *side) noted(e *events.Event, d events.DiscoverySkipped) bool {
 	at := e.HappenedAt()
 	if !d.Until.IsZero() && !at.Before(d.Until) {
 		at = d.Until.Add(-1)
@@ -228,18 +248,18 @@ func (s *side) noted(e events.Event, d events.DiscoverySkipped) bool {
 		return true
 	}
 	if s.wanted(e.HappenedAt(), e.Subject) {
-		s.of(e).unknown++
+		s.of(about(e)).unknown++
 	}
 	return false
 }
 
 // caughtUp ends a late recovery when what was folded ended the skip or was a
 // success.
-func (s *side) caughtUp(e events.Event) {
+func (s *side) caughtUp(e *events.Event) {
 	if len(s.late) == 0 {
 		return
 	}
-	who := subject{e.Source, e.Subject}
+	who := about(e)
 	r := s.late[who]
 	if r == nil {
 		return
@@ -265,7 +285,7 @@ func (s *side) settle(who subject, at time.Time) {
 	if r.until.Before(at) {
 		at = r.until
 	}
-	c := s.of(events.Event{Source: who.source, Subject: who.server})
+	c := s.of(who)
 	c.delayed++
 	c.delay += max(0, at.Sub(r.at))
 }
