@@ -7,6 +7,7 @@ import (
 	"encoding/gob"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"sync"
 
@@ -27,8 +28,8 @@ const (
 )
 
 // archive keeps snapshots of folds at intervals, so that any past moment is a short
-// fold away. When they outgrow their bound, every second one goes and the
-// interval doubles. Losing it costs time and nothing else.
+// fold away. When they outgrow their bound, the one that is missed least goes. Losing
+// the archive costs time and nothing else.
 type archive struct {
 	most int // bytes of all marks
 
@@ -192,25 +193,30 @@ func (t *track) bytes() int {
 	return n
 }
 
-// thin drops every second mark and doubles the interval; false when no mark is left
-// to drop.
+// thin drops the mark without which the gap between the marks beside it is the
+// smallest, the first of those alike; the last mark of a track stays. New marks are to
+// leave no smaller gap. It returns false when there is none to drop.
 func (a *archive) thin() bool {
-	before := a.size
-	a.size = 0
+	var from *track
+	var at int
+	gap := events.Sequence(math.MaxInt64)
 	for i := range a.marks.Tracks {
 		t := &a.marks.Tracks[i]
-		kept := t.Marks[:0]
-		for n, m := range t.Marks {
-			if n%2 == 1 {
-				kept = append(kept, m)
+		var before events.Sequence
+		for n := range len(t.Marks) - 1 {
+			if g := t.Marks[n+1].At - before; g < gap {
+				from, at, gap = t, n, g
 			}
+			before = t.Marks[n].At
 		}
-		clear(t.Marks[len(kept):])
-		t.Marks = kept
-		a.size += t.bytes()
 	}
-	a.marks.Every *= 2
-	return a.size < before
+	if from == nil {
+		return false
+	}
+	a.size -= len(from.Marks[at].Body)
+	from.Marks = slices.Delete(from.Marks, at, at+1)
+	a.marks.Every = max(a.marks.Every, gap)
+	return true
 }
 
 // archiveVersion names the stored form of an archive.

@@ -1,7 +1,6 @@
 package projections
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 
@@ -49,22 +48,17 @@ func (l latency) quantile(q float64) int64 {
 // IsZero reports whether no call was counted.
 func (l latency) IsZero() bool { return l.sketch == nil }
 
-// MarshalJSON gives the sketch's own encoding, in base64. Equal sketches give equal
-// bytes.
-func (l latency) MarshalJSON() ([]byte, error) {
+// MarshalBinary gives the sketch's own encoding. Equal sketches give equal bytes.
+func (l latency) MarshalBinary() ([]byte, error) {
 	var b []byte
 	if l.sketch != nil {
 		l.sketch.Encode(&b, true)
 	}
-	return json.Marshal(b)
+	return b, nil
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
-func (l *latency) UnmarshalJSON(text []byte) error {
-	var b []byte
-	if err := json.Unmarshal(text, &b); err != nil {
-		return err
-	}
+// UnmarshalBinary reads what MarshalBinary wrote.
+func (l *latency) UnmarshalBinary(b []byte) error {
 	sketch, err := ddsketch.DecodeDDSketch(b, newLatencyBins, latencyBuckets)
 	if err != nil {
 		return fmt.Errorf("latency: %w", err)

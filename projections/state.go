@@ -1,8 +1,6 @@
 package projections
 
 import (
-	"encoding/json"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -119,18 +117,6 @@ type Stats struct {
 func New(set *rules.Set) *State {
 	return &State{rules: set, b: body{Sources: map[string]map[events.ServerName]*server{}}}
 }
-
-// Restore returns the State of a snapshot taken under the same set.
-func Restore(set *rules.Set, snapshot []byte) (*State, error) {
-	s := New(set)
-	if err := json.Unmarshal(snapshot, &s.b); err != nil {
-		return nil, fmt.Errorf("restore snapshot: %w", err)
-	}
-	return s, nil
-}
-
-// Snapshot returns the state as JSON. Equal states give equal bytes.
-func (s *State) Snapshot() ([]byte, error) { return json.Marshal(s.b) }
 
 // Sequence returns the place of the last event folded.
 func (s *State) Sequence() events.Sequence { return s.b.Sequence }

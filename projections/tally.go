@@ -89,6 +89,7 @@ const (
 
 // Link is one event of the chain that explains a connection's state.
 type Link struct {
+	_        struct{}        `cbor:",toarray"` // a snapshot is mostly links
 	EventID  string          `json:"event_id"`
 	Sequence events.Sequence `json:"sequence"`
 	Time     time.Time       `json:"time"`

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fxamacker/cbor/v2"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
@@ -93,7 +94,11 @@ func snapshot(t rapid.TB, s *projections.State) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(b)
+	text, err := cbor.Diagnose(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 // Under a single set that was active all along, a replay is what happened: nothing
