@@ -71,11 +71,7 @@ func TestE2ERealServersAreListedAsTheyAre(t *testing.T) {
 	servers := make([]realServer, len(realServers))
 	for i, s := range realServers {
 		servers[i] = s.filled(bin, home, fill)
-		entry := map[string]any{"command": servers[i].bin, "args": servers[i].args, "env": servers[i].env}
-		if s.modern {
-			entry["mcpledger"] = map[string]any{"era": "modern"}
-		}
-		entries[s.name] = entry
+		entries[s.name] = servers[i].entry()
 	}
 	url := startEverythingHTTP(t, bin, home)
 	entries["everything-http"] = map[string]any{"type": "http", "url": url}
@@ -116,6 +112,15 @@ func (s realServer) filled(bin, home string, fill *strings.Replacer) realServer 
 	}
 	s.args, s.env = args, env
 	return s
+}
+
+// entry is the server in a config.
+func (s realServer) entry() map[string]any {
+	entry := map[string]any{"command": s.bin, "args": s.args, "env": s.env}
+	if s.modern {
+		entry["mcpledger"] = map[string]any{"era": "modern"}
+	}
+	return entry
 }
 
 // peerCommand returns how the peer starts the server: as we do, but without plain

@@ -3,10 +3,9 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,34 +13,39 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
-// The clients that drive the MCP endpoint, with the server they use through it.
+// The clients that drive the MCP endpoint.
 const (
 	typescriptClient = "@modelcontextprotocol/client@2.4.0"
 	inspector        = "@modelcontextprotocol/inspector@2.12.0"
-	everything       = "@modelcontextprotocol/server-everything@2026.8.31"
-	// memory offers the same tools to every client, whatever the client can do.
-	memory = "@modelcontextprotocol/server-memory@2026.8.31"
 )
 
-// clientSeen is what testdata/gateway/client.mjs saw.
+// behindTheEndpoint are the real servers that the clients reach through it. The last
+// speaks the protocol of 2026-07-28.
+var behindTheEndpoint = []string{"everything", "filesystem", "memory", "thinking", "context7"}
+
+// clientSeen is what a client saw that went through the story all clients go through.
 type clientSeen struct {
-	Version   string       `json:"version"`
-	Tools     []string     `json:"tools"`
-	Call      resultSeen   `json:"call"`
-	Progress  []float64    `json:"progress"`
-	Cancel    failureSeen  `json:"cancel"`
-	Error     resultSeen   `json:"error"`
-	Missing   resultSeen   `json:"missing"`
-	Why       resultSeen   `json:"why"`
-	Resources []string     `json:"resources"`
-	Resource  contentsSeen `json:"resource"`
-	Prompts   []string     `json:"prompts"`
-	Prompt    messagesSeen `json:"prompt"`
-	Changes   int          `json:"changes"`
+	Version    string       `json:"version"`
+	Tools      []string     `json:"tools"`
+	Call       resultSeen   `json:"call"`
+	File       resultSeen   `json:"file"`
+	Graph      resultSeen   `json:"graph"`
+	Thought    resultSeen   `json:"thought"`
+	Progress   []float64    `json:"progress"`
+	Cancel     failureSeen  `json:"cancel"`
+	Error      resultSeen   `json:"error"`
+	Outside    resultSeen   `json:"outside"`
+	Missing    resultSeen   `json:"missing"`
+	Why        resultSeen   `json:"why"`
+	Resources  []string     `json:"resources"`
+	Resource   contentsSeen `json:"resource"`
+	Templates  []string     `json:"templates"`
+	Prompts    []string     `json:"prompts"`
+	Prompt     messagesSeen `json:"prompt"`
+	Completion []string     `json:"completion"`
+	Changes    int          `json:"changes"`
 }
 
 type resultSeen struct {
@@ -74,46 +78,64 @@ type messagesSeen struct {
 	Messages []any `json:"messages"`
 }
 
-func TestE2EAnotherLanguagesClientDrivesTheEndpoint(t *testing.T) {
-	modules := npmInstall(t, typescriptClient, everything)
-	script := filepath.Join(filepath.Dir(modules), "client.mjs")
-	source, err := os.ReadFile("testdata/gateway/client.mjs")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(script, source, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	work := t.TempDir()
-	entries := gatewayEntries(modules, work)
-	service := startService(t, work, entries)
-	service.settledTools(t, time.Minute)
-	program, err := exec.LookPath("server")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, era := range []string{"2025-11-25", "2026-07-28"} {
-		for story, args := range map[string][]string{
-			"http":  {"http", service.base + "/mcp"},
-			"stdio": {"stdio", program, "stdio", "--data", filepath.Join(work, "data")},
-		} {
-			t.Run(era+" over "+story, func(t *testing.T) {
-				seen := drive(t, script, append([]string{era}, args...), func() {
-					entries["late "+era+" "+story] = map[string]any{"command": "server", "args": []string{"sample-server", "toolbox"}}
-					writeEntries(t, work, entries)
-				})
-				checkSeen(t, era, seen)
-			})
-		}
-	}
+// noteText is what the file says that the filesystem server may read.
+const noteText = "what the note says"
+
+// endpoint is a running service with real servers behind it, one that cannot start,
+// and clients to drive it with.
+type endpoint struct {
+	service runningService
+	modules string         // of npm
+	work    string         // where the servers work
+	entries map[string]any // of the config
+	program string
 }
 
-// gatewayEntries are the servers behind the endpoint.
-func gatewayEntries(modules, work string) map[string]any {
-	return map[string]any{
-		"everything": map[string]any{"command": filepath.Join(modules, ".bin", "mcp-server-everything"), "env": map[string]string{"HOME": work}},
-		"broken":     map[string]any{"command": "server", "args": []string{"sample-server", "import-error"}},
+// note is a file that the filesystem server may read.
+func (e endpoint) note() string { return filepath.Join(e.work, "note.txt") }
+
+// stdio returns the arguments that make the program an MCP server on stdio.
+func (e endpoint) stdio() []string {
+	return []string{"stdio", "--data=" + filepath.Join(e.work, "data")}
+}
+
+// addServer adds a server to the config of the running service.
+func (e endpoint) addServer(t *testing.T, name string) {
+	t.Helper()
+	e.entries[name] = map[string]any{"command": "server", "args": []string{"sample-server", "toolbox"}}
+	writeEntries(t, e.work, e.entries)
+}
+
+func startEndpoint(t *testing.T) endpoint {
+	t.Helper()
+	packages := []string{typescriptClient, inspector}
+	var servers []realServer
+	for _, s := range realServers {
+		if slices.Contains(behindTheEndpoint, s.name) {
+			servers, packages = append(servers, s), append(packages, s.npm)
+		}
 	}
+	e := endpoint{modules: npmInstall(t, packages...), work: t.TempDir(), entries: map[string]any{}}
+	fill := strings.NewReplacer("$WORK", e.work)
+	for _, s := range servers {
+		e.entries[s.name] = s.filled(filepath.Join(e.modules, ".bin"), e.work, fill).entry()
+	}
+	e.entries["broken"] = map[string]any{"command": "server", "args": []string{"sample-server", "import-error"}}
+	for file, text := range map[string]string{
+		e.note():                             noteText,
+		filepath.Join(e.work, "memory.json"): `{"type":"entity","name":"Bern","entityType":"city","observations":["on the Aare"]}` + "\n",
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var err error
+	if e.program, err = exec.LookPath("server"); err != nil {
+		t.Fatal(err)
+	}
+	e.service = startService(t, e.work, e.entries)
+	e.service.settledTools(t, time.Minute)
+	return e
 }
 
 func writeEntries(t *testing.T, work string, entries map[string]any) {
@@ -127,54 +149,48 @@ func writeEntries(t *testing.T, work string, entries map[string]any) {
 	}
 }
 
-// drive runs the client, calls change when it waits for one, and returns what it saw.
-func drive(t *testing.T, script string, args []string, change func()) (seen clientSeen) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "node", append([]string{script}, args...)...)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
+// Clients that share no code with us, in both eras, over HTTP and over stdio, use five
+// published servers through one endpoint.
+func TestE2EOtherClientsUseRealServersThroughOneEndpoint(t *testing.T) {
+	e := startEndpoint(t)
+	stories := map[string]func(t *testing.T, era string, stdio bool) clientSeen{
+		"the TypeScript SDK": e.driveTypeScript, "the Go SDK": e.driveGo,
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(stdout)
-	lines.Buffer(nil, 4<<20)
-	for lines.Scan() {
-		if lines.Text() == "ready for a change" {
-			change()
-			continue
-		}
-		if err := json.Unmarshal(lines.Bytes(), &seen); err != nil {
-			t.Errorf("%s: %v", lines.Text(), err)
+	for _, client := range slices.Sorted(maps.Keys(stories)) {
+		for _, era := range []string{"2025-11-25", "2026-07-28"} {
+			for transport, stdio := range map[string]bool{"http": false, "stdio": true} {
+				t.Run(client+" "+era+" over "+transport, func(t *testing.T) { checkSeen(t, era, stories[client](t, era, stdio)) })
+			}
 		}
 	}
-	if err := cmd.Wait(); err != nil {
-		t.Fatalf("the client: %v\n%s", err, stderr.String())
-	}
-	return seen
+	e.inspect(t)
 }
 
 func checkSeen(t *testing.T, era string, seen clientSeen) {
 	t.Helper()
+	offers := func(tools ...string) bool {
+		return !slices.ContainsFunc(tools, func(tool string) bool { return !slices.Contains(seen.Tools, tool) })
+	}
 	for story, ok := range map[string]bool{
 		"speaks the era":                    seen.Version == era,
-		"lists the server's tools":          slices.Contains(seen.Tools, "everything__get-sum"),
-		"lists the endpoint's own":          slices.Contains(seen.Tools, "ledger__why"),
+		"lists the tools of all servers":    offers("everything__get-sum", "filesystem__read_text_file", "memory__read_graph", "thinking__sequentialthinking", "context7__query-docs"),
+		"lists the endpoint's own":          offers("ledger__why"),
 		"calls a tool":                      seen.Call.text() == "Echo: hello",
+		"reads a file":                      seen.File.text() == noteText,
+		"searches a graph":                  strings.Contains(seen.Graph.text(), "on the Aare") && seen.Graph.Structured["entities"] != nil,
+		"thinks":                            seen.Thought.Structured["thoughtNumber"] == 1.0,
 		"hears progress":                    slices.Equal(seen.Progress, []float64{1, 2, 3, 4}),
 		"cancels":                           strings.Contains(seen.Cancel.Failed, "enough"),
 		"gets the server's own error":       seen.Error.IsError && strings.Contains(seen.Error.text(), "-32602"),
+		"is refused a file outside":         seen.Outside.IsError && strings.Contains(seen.Outside.text(), "outside allowed directories"),
 		"gets a reason for what is not":     seen.Missing.IsError && strings.Contains(seen.Missing.text(), "mcpledger:"),
 		"asks why":                          seen.Why.Structured["class"] == "dependency",
 		"lists resources":                   len(seen.Resources) > 0 && strings.HasPrefix(seen.Resources[0], "mcpledger://everything/"),
 		"reads one":                         len(seen.Resource.Contents) == 1 && seen.Resource.Contents[0].URI == seen.Resources[0] && seen.Resource.Contents[0].Text != "",
+		"lists templates":                   slices.Contains(seen.Templates, "mcpledger://everything/demo://resource/dynamic/text/{resourceId}"),
 		"lists prompts":                     slices.Contains(seen.Prompts, "everything__simple-prompt"),
 		"gets one":                          len(seen.Prompt.Messages) == 1,
+		"has an argument completed":         slices.Equal(seen.Completion, []string{"Sales", "Support"}),
 		"hears that the list of tools grew": seen.Changes > 0,
 	} {
 		if !ok {
@@ -186,55 +202,12 @@ func checkSeen(t *testing.T, era string, seen clientSeen) {
 	}
 }
 
-func TestE2EInspectorDrivesTheEndpoint(t *testing.T) {
-	modules := npmInstall(t, inspector, memory)
-	work := t.TempDir()
-	bin := filepath.Join(modules, ".bin", "mcp-server-memory")
-	service := startService(t, work, map[string]any{"memory": map[string]any{"command": bin}})
-	service.settledTools(t, time.Minute)
-	inspect := func(t *testing.T, target []string, args ...string) map[string]any {
-		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		cmd := exec.CommandContext(ctx, filepath.Join(modules, ".bin", "mcp-inspector"), append(append([]string{"--cli"}, target...), args...)...)
-		cmd.Env = append(os.Environ(), "HOME="+work)
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("inspect %v %v: %v\n%s%s", target, args, err, out, stderr.String())
-		}
-		var answer map[string]any
-		if err := json.Unmarshal(out, &answer); err != nil {
-			t.Fatalf("inspect %v %v: %s", target, args, out)
-		}
-		return answer
-	}
-	call := []string{"--method", "tools/call", "--tool-name", "read_graph"}
+// storyLimit bounds one client's story.
+const storyLimit = 3 * time.Minute
 
-	t.Run("one server's list is its own", func(t *testing.T) {
-		direct := inspect(t, []string{bin}, "--method", "tools/list")
-		through := inspect(t, []string{service.base + "/mcp/memory", "--transport", "http"}, "--method", "tools/list")
-		if diff := cmp.Diff(direct, through); diff != "" {
-			t.Errorf("(-direct +through the endpoint):\n%s", diff)
-		}
-	})
-	t.Run("so are its results", func(t *testing.T) {
-		direct := inspect(t, []string{bin}, call...)
-		through := inspect(t, []string{service.base + "/mcp/memory", "--transport", "http"}, call...)
-		if diff := cmp.Diff(direct, through); diff != "" {
-			t.Errorf("(-direct +through the endpoint):\n%s", diff)
-		}
-	})
-	t.Run("over stdio all of them are offered", func(t *testing.T) {
-		call[3] = "memory__read_graph"
-		program, err := exec.LookPath("server")
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer := inspect(t, []string{program, "stdio", "--data=" + filepath.Join(work, "data")}, call...)
-		if _, found := answer["structuredContent"].(map[string]any)["entities"]; !found {
-			t.Errorf("answer %v", answer)
-		}
-	})
+func storyContext(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), storyLimit)
+	t.Cleanup(cancel)
+	return ctx
 }

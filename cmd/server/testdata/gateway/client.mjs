@@ -1,11 +1,13 @@
 // Drives the gateway with the TypeScript SDK's client and prints what it saw as JSON.
 //
-//   node client.mjs ERA http URL
-//   node client.mjs ERA stdio PROGRAM ARG...
+//   node client.mjs ERA NOTE http URL
+//   node client.mjs ERA NOTE stdio PROGRAM ARG...
+//
+// NOTE is a file that the filesystem server may read.
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 
-const [era, kind, target, ...args] = process.argv.slice(2);
+const [era, note, kind, target, ...args] = process.argv.slice(2);
 const modern = era === "2026-07-28";
 const client = new Client(
   { name: "typescript", version: "1" },
@@ -27,34 +29,42 @@ const attempt = async (what, fn) => {
     seen[what] = { failed: String(err), code: err.code };
   }
 };
+const call = (name, args = {}, options) => client.callTool({ name, arguments: args }, options);
 
 await client.connect(transport);
 seen.version = client.getNegotiatedProtocolVersion?.() ?? "";
 await attempt("tools", async () => (await client.listTools()).tools.map((t) => t.name));
-await attempt("call", () => client.callTool({ name: "everything__echo", arguments: { message: "hello" } }));
+await attempt("call", () => call("everything__echo", { message: "hello" }));
+await attempt("file", () => call("filesystem__read_text_file", { path: note }));
+await attempt("graph", () => call("memory__search_nodes", { query: "Bern" }));
+await attempt("thought", () =>
+  call("thinking__sequentialthinking", { thought: "begin", thoughtNumber: 1, totalThoughts: 1, nextThoughtNeeded: false }));
 await attempt("progress", async () => {
   const steps = [];
-  await client.callTool(
-    { name: "everything__trigger-long-running-operation", arguments: { duration: 1, steps: 4 } },
-    { onprogress: (p) => steps.push(p.progress) },
-  );
+  await call("everything__trigger-long-running-operation", { duration: 1, steps: 4 }, { onprogress: (p) => steps.push(p.progress) });
   return steps;
 });
 await attempt("cancel", async () => {
   const abort = new AbortController();
-  setTimeout(() => abort.abort("enough"), 300);
-  return client.callTool(
-    { name: "everything__trigger-long-running-operation", arguments: { duration: 30, steps: 30 } },
-    { signal: abort.signal },
-  );
+  return call("everything__trigger-long-running-operation", { duration: 30, steps: 30 }, {
+    signal: abort.signal,
+    onprogress: () => abort.abort("enough"),
+  });
 });
-await attempt("error", () => client.callTool({ name: "everything__get-sum", arguments: { a: "x" } }));
-await attempt("missing", () => client.callTool({ name: "broken__anything", arguments: {} }));
-await attempt("why", () => client.callTool({ name: "ledger__why", arguments: { server: "broken" } }));
+await attempt("error", () => call("everything__get-sum", { a: "x" }));
+await attempt("outside", () => call("filesystem__read_text_file", { path: "/etc/hostname" }));
+await attempt("missing", () => call("broken__anything"));
+await attempt("why", () => call("ledger__why", { server: "broken" }));
 await attempt("resources", async () => (await client.listResources()).resources.map((r) => r.uri));
 await attempt("resource", async () => client.readResource({ uri: seen.resources[0] }));
+await attempt("templates", async () => (await client.listResourceTemplates()).resourceTemplates.map((r) => r.uriTemplate));
 await attempt("prompts", async () => (await client.listPrompts()).prompts.map((p) => p.name));
 await attempt("prompt", async () => client.getPrompt({ name: "everything__simple-prompt", arguments: {} }));
+await attempt("completion", async () =>
+  (await client.complete({
+    ref: { type: "ref/prompt", name: "everything__completable-prompt" },
+    argument: { name: "department", value: "S" },
+  })).completion.values);
 if (modern) {
   await attempt("listen", async () => { await client.listen({ toolsListChanged: true }); return true; });
 }
