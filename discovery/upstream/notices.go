@@ -32,6 +32,8 @@ func (s *Session) notified(n mcp.JSONRPCNotification) {
 		p.Total, _ = fields["total"].(float64)
 		p.Message, _ = fields["message"].(string)
 		s.progress.deliver(int64(token), p)
+	case mcp.MethodNotificationSubscriptionsAcknowledged:
+		s.watches.acknowledged(n.Params.AdditionalFields)
 	default:
 		s.passOn(n)
 	}

@@ -20,9 +20,29 @@ import (
 // envPeer makes the test binary a server by another library, over stdio.
 const envPeer = "UPSTREAM_TEST_PEER"
 
-// newPeer is a server by another library than ours, with a tool that adds another.
+// peerWithoutUpdates is its value for one that tells of no resource's updates.
+const peerWithoutUpdates = "without updates"
+
+// newPeer is a server by another library than ours, with a tool that adds another, and
+// one that tells of an update of the resource it names.
 func newPeer() *mcp.Server {
-	server := mcp.NewServer(&mcp.Implementation{Name: "peer", Version: "1"}, nil)
+	return newPeerWith(&mcp.ServerOptions{
+		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
+		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
+	})
+}
+
+func newPeerWith(options *mcp.ServerOptions) *mcp.Server {
+	server := mcp.NewServer(&mcp.Implementation{Name: "peer", Version: "1"}, options)
+	server.AddResource(&mcp.Resource{URI: "file:///a", Name: "a"}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		return &mcp.ReadResourceResult{}, nil
+	})
+	type touched struct {
+		URI string `json:"uri"`
+	}
+	mcp.AddTool(server, &mcp.Tool{Name: "touch"}, func(ctx context.Context, _ *mcp.CallToolRequest, in touched) (*mcp.CallToolResult, any, error) {
+		return nil, nil, server.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: in.URI})
+	})
 	type sum struct {
 		A int `json:"a"`
 		B int `json:"b"`
@@ -44,7 +64,11 @@ func newPeer() *mcp.Server {
 }
 
 func servePeer() {
-	if err := newPeer().Run(context.Background(), &mcp.StdioTransport{}); err != nil {
+	peer := newPeer()
+	if os.Getenv(envPeer) == peerWithoutUpdates {
+		peer = newPeerWith(nil)
+	}
+	if err := peer.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		os.Exit(1)
 	}
 }
@@ -92,7 +116,7 @@ func TestAServerByAnotherLibraryIsUnderstood(t *testing.T) {
 				t.Errorf("speaks %s", s.Info().ProtocolVersion)
 			}
 			catalogue, err := s.ListTools(t.Context())
-			if err != nil || catalogue.Len() != 2 {
+			if err != nil || catalogue.Len() != 3 {
 				t.Fatalf("tools %v, %v", catalogue.Names(), err)
 			}
 			var reported []upstream.Progress

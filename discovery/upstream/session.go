@@ -38,6 +38,7 @@ type Session struct {
 	active   atomic.Pointer[func()] // called when a process wrote something
 	changed  chan struct{}          // notices that the list of tools changed
 	progress progressSinks
+	watches  watches
 
 	closing  sync.Once
 	closeErr error
@@ -157,6 +158,11 @@ func (s *Session) connect(ctx context.Context) *Failure {
 // request sends one request and returns its result as the server sent it. The
 // failure lacks the time.
 func (s *Session) request(ctx context.Context, phase events.Phase, method string, params map[string]json.RawMessage, tool json.RawMessage) (json.RawMessage, *Failure) {
+	return s.requestAs(ctx, s.ids.Add(1), phase, method, params, tool)
+}
+
+// requestAs is request under an id that the caller drew.
+func (s *Session) requestAs(ctx context.Context, id int64, phase events.Phase, method string, params map[string]json.RawMessage, tool json.RawMessage) (json.RawMessage, *Failure) {
 	if f := s.ended(); f != nil {
 		f.Evidence.Phase = phase
 		return nil, f
@@ -167,7 +173,7 @@ func (s *Session) request(ctx context.Context, phase events.Phase, method string
 	}
 	req := transport.JSONRPCRequest{
 		JSONRPC: mcp.JSONRPC_VERSION,
-		ID:      mcp.NewRequestId(s.ids.Add(1)),
+		ID:      mcp.NewRequestId(id),
 		Method:  method,
 		Params:  json.RawMessage(body),
 		Header:  s.conn.headers(method, body, tool),
