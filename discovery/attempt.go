@@ -136,7 +136,7 @@ func (s *Service) settle(server events.ServerName, batch ...events.Event) {
 			return
 		}
 		s.logger.WarnContext(s.ctx, "outcome not recorded yet", slog.String("server", string(server)), slog.Any("err", err))
-		if isFinal(err) || pause(s.ctx, time.Second) != nil {
+		if isFinal(err) || s.pause(s.ctx, time.Second) != nil {
 			return
 		}
 	}

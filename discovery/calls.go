@@ -263,7 +263,7 @@ func (s *Service) outcome(p *pendingCall, result json.RawMessage, generation int
 // again. What is not closed when the service ends is closed at its next start.
 func (s *Service) abandon(p *pendingCall, before ...events.Event) {
 	batch := append(before, s.event(p.about, events.ToolCallAbandoned{Tool: p.toolName()}))
-	for pause(s.ctx, time.Second) == nil {
+	for s.pause(s.ctx, time.Second) == nil {
 		if s.store(batch...) == nil {
 			return
 		}

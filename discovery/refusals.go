@@ -163,7 +163,7 @@ func (s *Service) toolsChanged(name events.ServerName) {
 		s.logger.WarnContext(s.ctx, "tools not listed anew", slog.String("server", string(name)), slog.Any("err", err))
 	}
 	s.awaitFlight(s.ctx, name)
-	_ = pause(s.ctx, refreshInterval) // ends early when the service stops
+	_ = s.pause(s.ctx, refreshInterval) // ends early when the service stops
 }
 
 // probeOnUse makes one attempt on a skipped server for a call, or joins the one under

@@ -127,7 +127,7 @@ func (s *Service) carryOut(r *run, planned []claimed) {
 	}
 	for _, c := range suspects {
 		begin(c)
-		c.wait(suspectLead)
+		s.await(c.flight, suspectLead)
 	}
 	all.Wait()
 	total.ElapsedMS = s.now().Sub(r.started).Milliseconds()
@@ -166,13 +166,13 @@ func (s *Service) suspects(planned []claimed) (others, suspects []claimed) {
 	return others, suspects
 }
 
-// wait waits until the server is done with, for limit at most.
-func (c claimed) wait(limit time.Duration) {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
+// await waits until the flight is over, for limit at most.
+func (s *Service) await(f *flight, limit time.Duration) {
+	enough := make(chan struct{})
+	defer s.at(s.now().Add(limit), func() { close(enough) }).Stop()
 	select {
-	case <-c.flight.done:
-	case <-timer.C:
+	case <-f.done:
+	case <-enough:
 	}
 }
 
@@ -197,7 +197,7 @@ func (s *Service) attemptServer(ctx context.Context, r *run, srv *config.Server)
 		}
 		outcome, evidence := s.attempt(ctx, r, srv, n)
 		again := outcome == projections.OutcomeFailed && projections.InRunRetry(s.engine.Rules().Classify(evidence), n, probe)
-		if !again || pause(ctx, retryWait(s.backoff, n)) != nil {
+		if !again || s.pause(ctx, retryWait(s.backoff, n)) != nil {
 			s.announce(ctx, srv.Name)
 			return outcome
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"mcpledger/discovery/clock"
 	"mcpledger/discovery/config"
 	"mcpledger/events"
 	"mcpledger/projections"
@@ -23,14 +24,13 @@ const (
 // schedule starts a run for whatever is due, until ctx ends.
 func (s *Service) schedule(ctx context.Context) {
 	nextFacts := s.now()
-	timer := time.NewTimer(0)
+	timer := s.at(nextFacts, s.wake)
 	defer timer.Stop()
 	first := true
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-timer.C:
 		case <-s.kick:
 		}
 		now := s.now()
@@ -44,7 +44,7 @@ func (s *Service) schedule(ctx context.Context) {
 		if next.After(nextFacts) {
 			next = nextFacts
 		}
-		timer.Reset(min(max(next.Sub(now), 10*time.Millisecond), longestWait))
+		timer.Reset(now.Add(min(max(next.Sub(now), 10*time.Millisecond), longestWait)))
 		if err := s.engine.SaveSnapshot(ctx, false); err != nil {
 			s.logger.WarnContext(ctx, "snapshot not saved", slog.Any("err", err))
 		}
@@ -184,42 +184,32 @@ const launchesPerSecond = 4
 // pacer spaces launches evenly.
 type pacer struct {
 	now  func() time.Time
+	at   clock.At
 	slot chan time.Time // holds when the next launch may be
 }
 
-func newPacer(now func() time.Time) *pacer {
-	p := &pacer{now: now, slot: make(chan time.Time, 1)}
+func newPacer(now func() time.Time, at clock.At) *pacer {
+	p := &pacer{now: now, at: at, slot: make(chan time.Time, 1)}
 	p.slot <- time.Time{}
 	return p
 }
 
 // wait returns when the next launch may begin, or with ctx's error.
 func (p *pacer) wait(ctx context.Context) error {
-	var at time.Time
+	var next time.Time
 	select {
-	case at = <-p.slot:
+	case next = <-p.slot:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	now := p.now()
-	if at.Before(now) {
-		at = now
+	if now := p.now(); next.Before(now) {
+		next = now
 	}
-	p.slot <- at.Add(time.Second / launchesPerSecond)
-	return pause(ctx, at.Sub(now))
+	p.slot <- next.Add(time.Second / launchesPerSecond)
+	return p.at.Wait(ctx, next)
 }
 
 // pause waits for d, or returns the cause of ctx's end.
-func pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+func (s *Service) pause(ctx context.Context, d time.Duration) error {
+	return s.at.Wait(ctx, s.now().Add(d))
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"mcpledger/discovery/clock"
 	"mcpledger/discovery/config"
 	"mcpledger/discovery/upstream"
 	"mcpledger/events"
@@ -41,6 +42,9 @@ type Options struct {
 	Load   func() (*config.Config, error)
 	Logger *slog.Logger
 	Now    func() time.Time // nil: the wall clock
+	// At is what the schedule and the limits of attempts and calls wait by; nil: Now
+	// runs as the wall clock does.
+	At clock.At
 	// Parallel bounds attempts at the same time; 0 means max(4, 2 x cores).
 	Parallel int
 	// VerifyOnStart contacts servers whose catalogue is known, too.
@@ -59,6 +63,7 @@ type Options struct {
 // Service keeps the log up to date with what servers do. One Service owns a log.
 type Service struct {
 	recorder
+	at       clock.At
 	engine   *projections.Engine
 	logger   *slog.Logger
 	load     func() (*config.Config, error)
@@ -106,15 +111,18 @@ func New(o Options) *Service {
 	if o.Now == nil {
 		o.Now = time.Now //nolint:forbidigo // the one place the wall clock enters this package
 	}
+	if o.At == nil {
+		o.At = clock.Running(o.Now)
+	}
 	o.Parallel = cmp.Or(o.Parallel, max(4, 2*runtime.NumCPU()))
 	o.ShutdownBudget = cmp.Or(o.ShutdownBudget, 8*time.Second)
 	o.RetryWait = cmp.Or(o.RetryWait, 500*time.Millisecond)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	s := &Service{
 		recorder: recorder{log: o.Log, source: o.Source, now: o.Now},
-		engine:   o.Engine, logger: o.Logger, load: o.Load, version: o.Version, verify: o.VerifyOnStart,
+		at:       o.At, engine: o.Engine, logger: o.Logger, load: o.Load, version: o.Version, verify: o.VerifyOnStart,
 		shutdown: o.ShutdownBudget, backoff: o.RetryWait,
-		slots: make(chan struct{}, o.Parallel), launches: newPacer(o.Now),
+		slots: make(chan struct{}, o.Parallel), launches: newPacer(o.Now, o.At),
 		voice: newAnnouncer(o.Logger), kick: make(chan struct{}, 1),
 		servers: map[events.ServerName]*config.Server{}, flights: map[events.ServerName]*flight{},
 		answered: map[events.ConfigKey]bool{}, probed: map[events.ServerName]time.Time{},

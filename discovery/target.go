@@ -27,7 +27,7 @@ func (s *Service) target(srv *config.Server) upstream.Target {
 		URL:   srv.URL, Headers: srv.Headers,
 		MaxMessageBytes: srv.Settings.MaxResult,
 		Era:             s.era(srv), Budget: s.budget(srv), Redactor: srv.Redactor,
-		Client: upstream.ClientInfo{Name: clientName, Version: s.version}, Now: s.now,
+		Client: upstream.ClientInfo{Name: clientName, Version: s.version}, Now: s.now, At: s.at,
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"mcpledger/discovery"
+	"mcpledger/discovery/clock"
 	"mcpledger/discovery/config"
 	"mcpledger/discovery/mcptest"
 	"mcpledger/events"
@@ -37,6 +38,7 @@ type world struct {
 	env     map[string]string
 	ahead   atomic.Int64 // of the clock, in nanoseconds
 	frozen  time.Time    // where the clock stands but for ahead; zero: it runs
+	clock   *testClock   // stands in for all of that, and for what waits; nil: it does not
 	logged  *lockedBuffer
 	slow    time.Duration // in-run wait; 0: a millisecond
 	// through stands between the service and its log; nil: nothing does.
@@ -70,6 +72,9 @@ func (b *lockedBuffer) String() string {
 }
 
 func (w *world) now() time.Time {
+	if w.clock != nil {
+		return w.clock.now()
+	}
 	at := w.frozen
 	if at.IsZero() {
 		at = time.Now()
@@ -135,8 +140,13 @@ func (w *world) start() *running {
 	if w.through != nil {
 		through = w.through(log)
 	}
+	var at clock.At
+	parallel := 0
+	if w.clock != nil {
+		at, parallel = w.clock.call, 4 // so many are spaced by less than a short wait
+	}
 	s := discovery.New(discovery.Options{
-		Log: through, Engine: engine, Source: "mcpledger/test", Version: "test", Now: w.now, RetryWait: backoff,
+		At: at, Parallel: parallel, Log: through, Engine: engine, Source: "mcpledger/test", Version: "test", Now: w.now, RetryWait: backoff,
 		Logger: slog.New(slog.NewTextHandler(w.logged, nil)),
 		Load: func() (*config.Config, error) {
 			return config.Load(config.Options{Files: []string{w.file}, Key: key, LookupEnv: func(n string) (string, bool) {

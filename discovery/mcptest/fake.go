@@ -53,6 +53,7 @@ const (
 	NoResult    Fault = "no_result"    // answers with neither result nor error
 	CloseStdout Fault = "close_stdout" // closes stdout and goes on
 	Deaf        Fault = "deaf"         // reads no more of stdin
+	Chatter     Fault = "chatter"      // prints to stdout and stderr for ever, and answers nothing
 )
 
 // Era says which revisions of the protocol a fake speaks.
@@ -89,6 +90,9 @@ type Fake struct {
 
 	// Launches names a file that gets a line with the process id at each start.
 	Launches string `json:"launches,omitempty"`
+	// Gate names a pipe in the file system (see mkfifo). The program does nothing until
+	// somebody opens it to write.
+	Gate string `json:"gate,omitempty"`
 	// Stderr is written at the fault, or at the start if there is none. ${NAME} in it
 	// stands for the environment variable, and a "|" for a pause between two writes.
 	Stderr string `json:"stderr,omitempty"`

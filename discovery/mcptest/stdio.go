@@ -43,6 +43,9 @@ func serveStdio(spec string) int {
 	if p.Grandchild != "" {
 		p.startGrandchild()
 	}
+	if p.Gate != "" {
+		p.awaitGate()
+	}
 	_, _ = io.WriteString(os.Stdout, p.Banner)
 	if p.At == "" || p.Fault == None {
 		p.speak()
@@ -92,6 +95,9 @@ func (p *program) strike(req, reply message) bool {
 		hang()
 	case Silent:
 		p.mute = true
+	case Chatter:
+		p.mute = true
+		go chatter()
 	case Slow:
 		pause(time.Duration(p.DelayMS) * time.Millisecond)
 	case HalfLine:
@@ -152,6 +158,23 @@ func Launches(file string) int {
 		return 0
 	}
 	return bytes.Count(b, []byte("\n"))
+}
+
+func (p *program) awaitGate() {
+	gate, err := os.Open(p.Gate)
+	if err != nil {
+		panic(err)
+	}
+	_ = gate.Close()
+}
+
+// chatter prints what a web server does that was started by mistake.
+func chatter() {
+	for {
+		fmt.Fprintln(os.Stdout, "GET / 200 in 3 ms")
+		fmt.Fprintln(os.Stderr, "watching for file changes")
+		pause(20 * time.Millisecond)
+	}
 }
 
 func (p *program) startGrandchild() {

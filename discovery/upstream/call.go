@@ -40,7 +40,7 @@ type CallOptions struct {
 // the kind events.KindToolError, and the result is returned beside it.
 func (s *Session) CallTool(ctx context.Context, name string, arguments json.RawMessage, opts CallOptions) (json.RawMessage, error) {
 	began := s.target.Now()
-	ctx, cancel := withLimit(ctx, opts.Total, "answer the call")
+	ctx, cancel := s.target.withLimit(ctx, opts.Total, "answer the call")
 	defer cancel()
 	if opts.OnStatus != nil {
 		ctx = context.WithValue(ctx, statusKey{}, opts.OnStatus)
@@ -85,12 +85,12 @@ func (s *Session) follow(ctx context.Context, opts CallOptions) (followed contex
 		return ctx, 0, func() {}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	heard, stop := func() {}, func() bool { return true }
+	heard, stop := func() {}, func() {}
 	if opts.Silence > 0 {
-		timer := time.AfterFunc(opts.Silence, func() {
+		timer := s.target.after(opts.Silence, func() {
 			cancel(&limitError{limit: opts.Silence, what: "answer the call or report progress"})
 		})
-		heard, stop = func() { timer.Reset(opts.Silence) }, timer.Stop
+		heard, stop = func() { timer.Reset(s.target.Now().Add(opts.Silence)) }, timer.Stop
 	}
 	queue, delivered := make(chan Progress, 16), make(chan struct{})
 	go func() {

@@ -27,7 +27,7 @@ func (s *Session) shakeHands(ctx context.Context, era Era) *Failure {
 	if refusal == nil || era == EraLegacy || !refusesEra(refusal) {
 		return refusal
 	}
-	ctx, cancel := withLimit(ctx, probeLimit, "answer server/discover")
+	ctx, cancel := s.target.withLimit(ctx, probeLimit, "answer server/discover")
 	defer cancel()
 	if s.discover(ctx) != nil {
 		return refusal

@@ -20,7 +20,7 @@ const (
 // A server that says it has no tools and refuses to list them has an empty list.
 func (s *Session) ListTools(ctx context.Context) (Catalogue, error) {
 	began := s.target.Now()
-	ctx, cancel := withLimit(ctx, s.target.Budget.List, "list its tools")
+	ctx, cancel := s.target.withLimit(ctx, s.target.Budget.List, "list its tools")
 	defer cancel()
 	pages, f := s.listPages(ctx)
 	if f != nil && s.hasNoTools(f) {

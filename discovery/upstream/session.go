@@ -49,7 +49,7 @@ type Session struct {
 // events.KindCancelled.
 func Open(ctx context.Context, t Target) (*Session, error) {
 	began := t.Now()
-	ctx, cancel := withLimit(ctx, t.Budget.Total, "answer the handshake")
+	ctx, cancel := t.withLimit(ctx, t.Budget.Total, "answer the handshake")
 	defer cancel()
 	s, first := open(ctx, t, t.Era, began)
 	if first == nil {
@@ -106,8 +106,8 @@ func (s *Session) limitSilence(ctx context.Context) (context.Context, func()) {
 		return ctx, func() {}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	timer := time.AfterFunc(limit, func() { cancel(&limitError{limit: limit, what: "write anything"}) })
-	heard := func() { timer.Reset(limit) }
+	timer := s.target.after(limit, func() { cancel(&limitError{limit: limit, what: "write anything"}) })
+	heard := func() { timer.Reset(s.target.Now().Add(limit)) }
 	s.active.Store(&heard)
 	return ctx, func() {
 		s.active.Store(nil)
@@ -251,12 +251,4 @@ func (s *Session) Close(ctx context.Context) error {
 		s.closeErr = s.conn.close(ctx)
 	})
 	return s.closeErr
-}
-
-// withLimit returns ctx, ended after limit if that is positive.
-func withLimit(ctx context.Context, limit time.Duration, what string) (context.Context, context.CancelFunc) {
-	if limit <= 0 {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeoutCause(ctx, limit, &limitError{limit: limit, what: what})
 }

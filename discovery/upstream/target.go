@@ -1,8 +1,10 @@
 package upstream
 
 import (
+	"context"
 	"time"
 
+	"mcpledger/discovery/clock"
 	"mcpledger/discovery/config"
 	"mcpledger/events"
 )
@@ -43,6 +45,8 @@ type Target struct {
 	Client ClientInfo
 	// Now is the clock that elapsed times are read from; required.
 	Now func() time.Time
+	// At is what limits wait by; nil: Now runs as the wall clock does.
+	At clock.At
 	// OnToolsChanged is called when the server says that its list of tools changed,
 	// from a goroutine of its own; calls do not overlap, and notices that come during
 	// one become one more. Nil: the server is not asked to tell.
@@ -89,6 +93,28 @@ const (
 	EraLegacy Era = "legacy" // initialize, up to 2025-11-25
 	EraModern Era = "modern" // server/discover, from 2026-07-28
 )
+
+// after calls f once d has passed.
+func (t Target) after(d time.Duration, f func()) clock.Timer {
+	at := t.At
+	if at == nil {
+		at = clock.Running(t.Now)
+	}
+	return at(t.Now().Add(d), f)
+}
+
+// withLimit returns ctx, ended after limit if that is positive.
+func (t Target) withLimit(ctx context.Context, limit time.Duration, what string) (context.Context, context.CancelFunc) {
+	if limit <= 0 {
+		return context.WithCancel(ctx)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer := t.after(limit, func() { cancel(&limitError{limit: limit, what: what}) })
+	return ctx, func() {
+		timer.Stop()
+		cancel(nil)
+	}
+}
 
 func (t Target) maxMessage() int64 {
 	if t.MaxMessageBytes > 0 {
