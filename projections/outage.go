@@ -117,7 +117,7 @@ func (t tally) excuse(l Link) tally {
 	chain := slices.Clone(t.Chain)
 	for i := range chain {
 		if chain[i].Role == RoleCounted && !chain[i].Time.Before(t.AnySince) {
-			chain[i].Role, chain[i].Note = RoleNotCounted, "not counted: several servers failed together, so the fault was not this one's"
+			chain[i].Role, chain[i].Note = RoleNotCounted, "not counted: an outage, several servers failed together, so the fault was not this one's"
 		}
 	}
 	return tally{FailedRuns: t.FailedRuns, Pardons: t.Pardons, ExcusedSince: since, Chain: chain}
