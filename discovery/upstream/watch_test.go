@@ -10,7 +10,7 @@ import (
 )
 
 func TestAServerTellsOfTheUpdatesThatItWasAskedFor(t *testing.T) {
-	for name, peer := range peers(t) {
+	for name, peer := range peers(t, "go-sdk") {
 		t.Run(name, func(t *testing.T) {
 			updated := make(chan string, 100)
 			peer.OnToolsChanged = func() {}
@@ -67,7 +67,7 @@ func TestAServerTellsOfTheUpdatesThatItWasAskedFor(t *testing.T) {
 func TestAServerThatGrantsNoUpdatesSaysSo(t *testing.T) {
 	for name, refusal := range map[string]string{"2025-11-25": "method not found", "2026-07-28": "does not tell of the updates"} {
 		t.Run(name, func(t *testing.T) {
-			peer := peers(t)["stdio"]
+			peer := peers(t, "go-sdk")["stdio"]
 			peer.Env = []string{envPeer + "=" + peerWithoutUpdates}
 			if name == "2026-07-28" {
 				peer.Era = upstream.EraModern
