@@ -62,6 +62,7 @@ type claimed struct {
 	server *config.Server
 	flight *flight
 	ctx    context.Context
+	ends   int // of the service, in a row, during the last attempts on it
 }
 
 // claim takes the run's servers that nobody is at, and counts the run among the
@@ -121,13 +122,16 @@ func (s *Service) carryOut(r *run, planned []claimed) {
 			}
 		})
 	}
-	others, suspects := s.suspects(planned)
-	for _, c := range others {
+	// When the service ends once more, it shall be known which server it was: from the
+	// first end on they are tried one after another, from the second on each alone.
+	for _, c := range s.leastSuspectFirst(planned) {
+		if c.ends > 1 {
+			all.Wait()
+		}
 		begin(c)
-	}
-	for _, c := range suspects {
-		begin(c)
-		s.await(c.flight, suspectLead)
+		if c.ends == 1 {
+			s.await(c.flight, suspectLead)
+		}
 	}
 	all.Wait()
 	total.ElapsedMS = s.now().Sub(r.started).Milliseconds()
@@ -138,32 +142,21 @@ func (s *Service) carryOut(r *run, planned []claimed) {
 	}
 }
 
-// suspectLead is the most that a server waits for the one before it, when the service
-// ended while it tried them both. What takes the service down mostly does so at once.
+// suspectLead is the most that others wait for a server during whose last attempt the
+// service ended. What takes the service down mostly does so at once.
 const suspectLead = 10 * time.Second
 
-// suspects parts the servers from those during whose last attempt the service ended.
-// Which of these ended it is not known, so they are tried one after another, the least
-// suspect first: the next such end falls upon one alone.
-func (s *Service) suspects(planned []claimed) (others, suspects []claimed) {
-	ends := map[events.ServerName]int{}
+// leastSuspectFirst orders the servers by how often in a row the service ended during
+// the last attempts on them.
+func (s *Service) leastSuspectFirst(planned []claimed) []claimed {
 	// Where the engine has no answer there is no suspicion either.
 	_ = s.engine.View(func(st *projections.State) {
-		for _, c := range planned {
-			ends[c.server.Name] = st.Abandoned(c.server.Name)
+		for i := range planned {
+			planned[i].ends = st.Abandoned(planned[i].server.Name)
 		}
 	})
-	for _, c := range planned {
-		if ends[c.server.Name] > 0 {
-			suspects = append(suspects, c)
-		} else {
-			others = append(others, c)
-		}
-	}
-	slices.SortStableFunc(suspects, func(a, b claimed) int {
-		return cmp.Compare(ends[a.server.Name], ends[b.server.Name])
-	})
-	return others, suspects
+	slices.SortStableFunc(planned, func(a, b claimed) int { return cmp.Compare(a.ends, b.ends) })
+	return planned
 }
 
 // await waits until the flight is over, for limit at most.
