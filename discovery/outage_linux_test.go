@@ -115,10 +115,16 @@ func TestANetworkThatIsGoneIsCountedAgainstNobody(t *testing.T) {
 				}
 			}
 
-			// Ten failures that are alike, over an hour, would make a skip of any one.
+			// Ten failures that are alike, over an hour, would make a skip of any one. A
+			// service that is off for longer than an outage is thought to last, and starts
+			// into it again, takes it for what it is, too.
 			usual := w.clock.setShort(max(gone.limits, time.Second))
 			gone.cut(lo)
-			r.pass(90 * time.Minute)
+			r.pass(40 * time.Minute)
+			r.stop()
+			w.clock.advance(20 * time.Minute)
+			r = &life{running: w.start()}
+			r.pass(40 * time.Minute)
 			for _, name := range names {
 				r.wantExcused(name, gone.class)
 			}
