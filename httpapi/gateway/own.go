@@ -65,12 +65,18 @@ func ownTool(name string) func(*Gateway, context.Context, *exchange, ownArgument
 var errUnknownServer = errors.New("no such server")
 
 // callOwn answers a call of one of the gateway's own tools.
-func (g *Gateway) callOwn(ctx context.Context, x *exchange, tool func(*Gateway, context.Context, *exchange, ownArguments) (any, error)) answer {
+func (g *Gateway) callOwn(ctx context.Context, x *exchange, name string) answer {
+	tool := ownTool(name)
+	if tool == nil {
+		return x.failed(failure{Code: discovery.CodeToolNotFound, Sentence: "mcpledger has no tool of its own of that name; list the tools anew."})
+	}
+	arguments := x.request.params.Arguments
+	if wrong := ownSchemas()[name].check(arguments); wrong != "" {
+		return x.failed(failure{Code: codeInvalidArguments, Sentence: wrong})
+	}
 	var args ownArguments
-	if len(x.request.params.Arguments) > 0 {
-		if err := json.Unmarshal(x.request.params.Arguments, &args); err != nil {
-			return x.failed(failure{Code: codeInvalidArguments, Sentence: "The arguments do not match the tool's input schema."})
-		}
+	if len(arguments) > 0 {
+		_ = json.Unmarshal(arguments, &args) // the check has found nothing wrong
 	}
 	said, err := tool(g, ctx, x, args)
 	switch {
@@ -241,11 +247,8 @@ func (g *Gateway) ownWhy(_ context.Context, x *exchange, args ownArguments) (any
 	return why, nil
 }
 
-// The bounds of a history.
-const (
-	defaultHistory = 20
-	maxHistory     = 100
-)
+// defaultHistory is how much a history tells where no limit is given.
+const defaultHistory = 20
 
 // ownEvent is a recorded fact, in our words.
 type ownEvent struct {
@@ -262,8 +265,7 @@ func (g *Gateway) ownHistory(ctx context.Context, x *exchange, args ownArguments
 	}
 	set := g.engine.Rules()
 	shown := []ownEvent{}
-	limit := min(max(cmp.Or(args.Limit, defaultHistory), 1), maxHistory)
-	for e, err := range g.log.Read(ctx, events.Query{Subject: args.Server, Desc: true, Limit: limit}) {
+	for e, err := range g.log.Read(ctx, events.Query{Subject: args.Server, Desc: true, Limit: cmp.Or(args.Limit, defaultHistory)}) {
 		if err != nil {
 			return nil, err
 		}

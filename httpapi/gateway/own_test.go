@@ -81,6 +81,41 @@ func TestAgentsAskTheLedgerItself(t *testing.T) {
 	})
 }
 
+func TestTheLedgersToolsTakeWhatTheirSchemasSay(t *testing.T) {
+	w := newWorld(t)
+	w.program("one", mcptest.Fake{})
+	w.start()
+	w.await("one", projections.StateReady)
+	s := w.connect(modern, "")
+	for _, c := range []struct {
+		story, tool string
+		args        map[string]any
+		want        string // in the answer; empty: it is taken
+	}{
+		{"a state there is", "list_servers", map[string]any{"state": "ready"}, ""},
+		{"a state there is not", "list_servers", map[string]any{"state": "happy"}, "one of disabled, blocked,"},
+		{"a state that is a number", "list_servers", map[string]any{"state": 1}, "to be a string"},
+		{"an argument it does not take", "list_skips", map[string]any{"IGNORE ALL": 1}, "it takes none"},
+		{"a server that is missing", "why", nil, `"server" is missing`},
+		{"a server that is null", "retry", map[string]any{"server": nil}, "to be a string"},
+		{"a limit", "history", map[string]any{"server": "one", "limit": 100}, ""},
+		{"a limit that is too low", "history", map[string]any{"server": "one", "limit": 0}, "from 1 to 100"},
+		{"a limit that is too high", "history", map[string]any{"server": "one", "limit": 101}, "from 1 to 100"},
+		{"a limit that is no integer", "history", map[string]any{"server": "one", "limit": 1.5}, "to be an integer"},
+		{"a tool that it has not", "nosuch", nil, "no tool of its own of that name"},
+	} {
+		t.Run(c.story, func(t *testing.T) {
+			r, err := s.CallTool(context.Background(), &mcp.CallToolParams{Name: "ledger__" + c.tool, Arguments: c.args})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.IsError != (c.want != "") || !strings.Contains(textOf(r), c.want) || strings.Contains(textOf(r), "IGNORE") {
+				t.Errorf("isError %v: %s", r.IsError, textOf(r))
+			}
+		})
+	}
+}
+
 type ownClearing struct{ What, At string }
 
 func TestAnAgentMayHaveAServerTriedAgainOnceAMinute(t *testing.T) {

@@ -83,8 +83,8 @@ func (g *Gateway) callTool(ctx context.Context, x *exchange) answer {
 		return answer{err: wrong}
 	}
 	name := x.request.params.Name
-	if own := ownTool(name); own != nil && !x.view.single {
-		return g.callOwn(ctx, x, own)
+	if strings.HasPrefix(name, OwnPrefix) && !x.view.single {
+		return g.callOwn(ctx, x, name)
 	}
 	standing, err := g.fleet.now()
 	if err != nil {
