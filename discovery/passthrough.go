@@ -17,7 +17,9 @@ import (
 // prompts or completions.
 type Question struct {
 	Server events.ServerName
-	Method string          // such as "resources/read"
+	// Method is such as "resources/read". "resources/subscribe" means the same to servers
+	// of every revision.
+	Method string
 	Params json.RawMessage // an object; nil: none
 	Client string          // as in Call
 	// Timeout limits the answer, and the opening of a session if there is none; 0 means

@@ -3,10 +3,13 @@ package gateway
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
 )
 
 // client is one MCP client's session, begun by initialize. Clients of 2026-07-28
@@ -16,23 +19,36 @@ type client struct {
 	view *view
 	life context.Context // ends with the session
 	end  context.CancelFunc
+	// updates is who subscribes to resources in the session.
+	updates *subscriber
 
-	mu     sync.Mutex
-	known  bool   // the handshake is done, and what follows is set
-	caller string // who opened it; nobody else may use it
-	name   string // of the client's program
-	level  string // least level of log messages; empty: none were asked for
-	listed bool   // it has had its first list
-	used   time.Time
-	busy   int // requests and streams under way
-	calls  map[string]context.CancelCauseFunc
+	mu      sync.Mutex
+	known   bool   // the handshake is done, and what follows is set
+	caller  string // who opened it; nobody else may use it
+	name    string // of the client's program
+	version string // of the protocol
+	level   string // least level of log messages; empty: none were asked for
+	listed  bool   // it has had its first list
+	used    time.Time
+	busy    int // requests and streams under way
+	calls   map[string]context.CancelCauseFunc
 }
 
 // introduce notes whose session it is; from then on it may be used.
-func (c *client) introduce(caller, name string) {
+func (c *client) introduce(caller, name, version string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.known, c.caller, c.name = true, caller, name
+	c.known, c.caller, c.name, c.version = true, caller, name, version
+}
+
+// tellUpdate tells of an update of a resource, on the session's stream. A client that
+// opened none hears nothing.
+func (c *client) tellUpdate(params map[string]json.RawMessage) {
+	members := make(map[string]any, len(params))
+	for name, value := range params {
+		members[name] = value
+	}
+	_ = c.view.protocol.SendNotificationToSpecificClient(c.id, mcp.MethodNotificationResourceUpdated, members)
 }
 
 // errCancelled is the cause of a call that its client cancelled. Whoever looks for a
@@ -68,6 +84,13 @@ func (c *client) logLevel() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.level
+}
+
+// protocolVersion returns the version of the protocol that the session speaks.
+func (c *client) protocolVersion() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.version
 }
 
 // setLogLevel sets it.
@@ -115,6 +138,7 @@ func (s *clients) add(v *view) *client {
 	defer s.mu.Unlock()
 	c := &client{id: rand.Text(), view: v, used: s.now(), calls: map[string]context.CancelCauseFunc{}}
 	c.life, c.end = context.WithCancel(context.Background())
+	c.updates = &subscriber{tell: c.tellUpdate}
 	s.byID[c.id] = c
 	return c
 }

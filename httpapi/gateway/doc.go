@@ -8,9 +8,15 @@
 // in: tool lists, calls, results, resources, prompts, completions. The MCP library's
 // types would drop what they do not know and round large integers, so these methods
 // are answered here, on raw JSON. What belongs to the protocol itself (initialize,
-// server/discover, ping, subscriptions, the stream of notifications) is the library's,
-// one server of it for each view. Package gateway and package discovery/upstream are
-// the only ones that know the library.
+// server/discover, the stream of a session's notifications) is the library's, one server
+// of it for each view. Package gateway and package discovery/upstream are the only ones
+// that know the library.
+//
+// # Subscriptions
+//
+// A server is asked once for the updates of a resource, while any client wants to hear
+// of them, and asked again when its session is a new one. Each client hears of what it
+// subscribed to itself, until its session or its stream ends.
 //
 // # Views
 //

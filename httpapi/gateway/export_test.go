@@ -4,6 +4,7 @@ package gateway
 var (
 	Splice = splice
 	Member = member
+	Covers = covers
 )
 
 // Sweep ends what lies idle, without waiting for the time to look.

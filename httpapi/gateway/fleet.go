@@ -54,16 +54,21 @@ func newFleet(g *Gateway) *fleet {
 
 // committed looks at what was recorded. The log calls it.
 func (f *fleet) committed(batch []events.Event) {
+	touched := false
 	for _, e := range batch {
 		switch e.Type {
 		case events.TypeSessionOpened:
 			f.gateway.levels.forget(e.Subject)
-		case events.TypeToolCallStarted, events.TypeToolCallSucceeded, events.TypeToolCallRefused, events.TypeToolCallAbandoned,
-			events.TypeSessionDiscarded:
+			f.gateway.subscriptions.renew(e.Subject)
+		case events.TypeSessionDiscarded:
+			f.gateway.subscriptions.renew(e.Subject)
+		case events.TypeToolCallStarted, events.TypeToolCallSucceeded, events.TypeToolCallRefused, events.TypeToolCallAbandoned:
 		default:
-			f.touch()
-			return
+			touched = true
 		}
+	}
+	if touched {
+		f.touch()
 	}
 }
 

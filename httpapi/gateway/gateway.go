@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"mcpledger/discovery"
 	"mcpledger/discovery/upstream"
 	"mcpledger/events"
@@ -83,8 +85,10 @@ type Gateway struct {
 	fleet     *fleet
 	fragments fragments
 	lists     *lists
-	calls     calls
-	levels    levels
+	// subscriptions are to resources.
+	subscriptions *subscriptions
+	calls         calls
+	levels        levels
 
 	requests, streams chan struct{}
 	started           chan struct{}   // closed when Run begins
@@ -117,6 +121,7 @@ func New(o Options) (*Gateway, error) {
 	g.clients = newClients(cmp.Or(o.IdleTimeout, defaultIdle), o.Now)
 	g.fleet = newFleet(g)
 	g.lists = newLists(g)
+	g.subscriptions = newSubscriptions(g)
 	o.Log.OnCommit(g.fleet.committed)
 	o.Discovery.OnNotice(g.noticed)
 	return g, nil
@@ -144,6 +149,7 @@ func (g *Gateway) drop(c *client) {
 		return
 	}
 	c.end()
+	g.subscriptions.end(c.updates)
 	c.view.forget(c.id)
 	g.discovery.Forget(c.id)
 }
@@ -154,12 +160,15 @@ func (g *Gateway) state(fn func(*projections.State)) error { return g.engine.Vie
 // noticed passes a server's notice on. It is called where messages are read, and so
 // only leaves word.
 func (g *Gateway) noticed(server events.ServerName, client string, n upstream.Notice) {
-	if n.Method == methodLog {
+	switch n.Method {
+	case methodLog:
 		g.calls.tell(server, client, logMessage(n.Params))
-		return
+	case mcp.MethodNotificationResourceUpdated:
+		g.subscriptions.updated(server, client, n.Params)
+	default:
+		g.lists.forget(server)
+		g.fleet.touch()
 	}
-	g.lists.forget(server)
-	g.fleet.touch()
 }
 
 // errStopping ends what is open when the service stops.

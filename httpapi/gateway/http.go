@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -21,10 +20,13 @@ const (
 	methodResources     = "resources/list"
 	methodTemplates     = "resources/templates/list"
 	methodResourcesRead = "resources/read"
+	methodSubscribe     = "resources/subscribe"
+	methodUnsubscribe   = "resources/unsubscribe"
 	methodPrompts       = "prompts/list"
 	methodPromptsGet    = "prompts/get"
 	methodComplete      = "completion/complete"
 	methodInitialize    = "initialize"
+	methodPing          = "ping"
 	methodListen        = "subscriptions/listen"
 	methodSetLevel      = "logging/setLevel"
 	methodCancelled     = "notifications/cancelled"
@@ -87,9 +89,17 @@ func (g *Gateway) post(w http.ResponseWriter, r *http.Request, v *view) {
 		return
 	}
 	noDeadlines(w)
+	if isBatch(body) && !mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {
+		g.postBatch(w, r, v, body)
+		return
+	}
 	req, err := parseRequest(body)
 	if err != nil {
 		writeError(w, http.StatusBadRequest, nil, mcp.PARSE_ERROR, err.Error())
+		return
+	}
+	if wrong := req.wrongShape(); wrong != nil {
+		writeJSON(w, http.StatusOK, answer{err: wrong}.reply(req.ID))
 		return
 	}
 	if req.modern(r.Header) {
@@ -101,18 +111,18 @@ func (g *Gateway) post(w http.ResponseWriter, r *http.Request, v *view) {
 
 // postModern takes a message of 2026-07-28 or later, which stands for itself.
 func (g *Gateway) postModern(w http.ResponseWriter, r *http.Request, v *view, req *request) {
-	if req.Method == methodListen {
-		g.stream(w, r, v, nil, func(w http.ResponseWriter, r *http.Request) { v.library(w, r, req.body) })
-		return
-	}
 	if req.ID == nil {
 		// Notifications change nothing here: a request is cancelled by its own end.
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
 	handle := g.method(req.Method)
-	if handle == nil {
-		v.library(w, r, req.body)
+	switch {
+	case req.Method == methodListen:
+		g.listen(w, r, v, req)
+		return
+	case handle == nil:
+		v.introduce(r, req).writeTo(w)
 		return
 	}
 	if wrong := req.checkModern(r.Header); wrong != nil {
@@ -139,15 +149,12 @@ func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request, v *view, r
 		return
 	}
 	defer leave()
-	switch {
-	case req.Method == methodCancelled:
+	if req.Method == methodCancelled {
 		c.cancel(string(req.params.RequestID))
-	case req.Method == methodSetLevel && severity(req.params.Level) >= 0:
-		c.setLogLevel(req.params.Level)
 	}
-	handle := g.method(req.Method)
+	handle := g.sessionMethod(req.Method)
 	if handle == nil || req.ID == nil {
-		v.library(w, r, req.body)
+		v.library(r, req).writeTo(w)
 		return
 	}
 	ctx, done := c.begin(r.Context(), string(req.ID))
@@ -155,35 +162,8 @@ func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request, v *view, r
 	out := newReply(w, r, req, c.logLevel())
 	out.finish(g.answer(ctx, &exchange{
 		view: v, request: req, out: out, first: req.Method == methodToolsList && c.firstList(),
-		caller: callerName(c.caller, c.name), client: c.id,
+		caller: callerName(c.caller, c.name), client: c.id, session: c,
 	}, handle))
-}
-
-// initialize has the library begin a session and notes who it is for.
-func (g *Gateway) initialize(w http.ResponseWriter, r *http.Request, v *view, req *request) {
-	if g.clients.full() {
-		http.Error(w, "too many sessions are open", http.StatusServiceUnavailable)
-		return
-	}
-	v.library(&beginning{ResponseWriter: w, begun: func(session string) {
-		if c, err := g.clients.find(session, v); err == nil {
-			c.introduce(g.caller(r), req.params.Client.Name)
-		}
-	}}, r, req.body)
-}
-
-// beginning tells of the session that the answer to initialize begins, before the
-// client can use it.
-type beginning struct {
-	http.ResponseWriter
-	begun func(session string)
-}
-
-func (w *beginning) WriteHeader(status int) {
-	if session := w.Header().Get(server.HeaderKeySessionID); session != "" {
-		w.begun(session)
-	}
-	w.ResponseWriter.WriteHeader(status)
 }
 
 // noSession refuses a message that names no session, or one that is over.
@@ -198,7 +178,7 @@ func noSession(w http.ResponseWriter, r *http.Request) {
 // get opens the stream on which a client hears what it did not ask for.
 func (g *Gateway) get(w http.ResponseWriter, r *http.Request, v *view) {
 	if mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {
-		v.library(w, r, nil) // which refuses it
+		v.http.ServeHTTP(w, r) // which refuses it
 		return
 	}
 	c, leave, err := g.clients.enter(r.Header.Get(server.HeaderKeySessionID), v, g.caller(r))
@@ -208,7 +188,7 @@ func (g *Gateway) get(w http.ResponseWriter, r *http.Request, v *view) {
 	}
 	defer leave()
 	noDeadlines(w)
-	g.stream(w, r, v, c, func(w http.ResponseWriter, r *http.Request) { v.library(w, r, nil) })
+	g.stream(w, r, v, c, v.http.ServeHTTP)
 }
 
 // stream serves a stream that ends with the client's session or with the service.
@@ -236,7 +216,7 @@ func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, v *view, c *cli
 // delete ends a session.
 func (g *Gateway) delete(w http.ResponseWriter, r *http.Request, v *view) {
 	if mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {
-		v.library(w, r, nil) // which refuses it
+		v.http.ServeHTTP(w, r) // which refuses it
 		return
 	}
 	c, leave, err := g.clients.enter(r.Header.Get(server.HeaderKeySessionID), v, g.caller(r))
@@ -247,13 +227,6 @@ func (g *Gateway) delete(w http.ResponseWriter, r *http.Request, v *view) {
 	leave()
 	g.drop(c)
 	w.WriteHeader(http.StatusOK)
-}
-
-// library has the library answer a request whose body was read.
-func (v *view) library(w http.ResponseWriter, r *http.Request, body []byte) {
-	r = r.Clone(r.Context())
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	v.http.ServeHTTP(w, r)
 }
 
 // enter takes one of the places, unless all are taken.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -110,7 +111,15 @@ func (l *lists) sweep() {
 			delete(l.known, key)
 		}
 	}
-	clear(l.offers)
+	standing, err := l.gateway.fleet.now()
+	if err != nil {
+		return
+	}
+	inForce := map[events.ConfigKey]bool{}
+	for _, one := range standing.servers {
+		inForce[one.ConfigKey] = true
+	}
+	maps.DeleteFunc(l.offers, func(key events.ConfigKey, _ offer) bool { return !inForce[key] })
 }
 
 func isClosed(done chan struct{}) bool {
@@ -203,9 +212,14 @@ func (l *lists) pages(ctx context.Context, server events.ServerName, k kind, cli
 	return nil, fmt.Errorf("the list has more than %d pages", maxListPages)
 }
 
-// offered reports whether a server said at its last discovery that it offers c. It
-// reads the log, once for each discovery.
+// offered reports whether a server said at its last discovery that it offers c.
 func (l *lists) offered(ctx context.Context, v projections.Server, c upstream.Capability) bool {
+	return upstream.Offers(l.capabilities(ctx, v), c)
+}
+
+// capabilities returns what a server said at its last discovery that it can do, nil if
+// that cannot be read. It reads the log, once for each discovery.
+func (l *lists) capabilities(ctx context.Context, v projections.Server) json.RawMessage {
 	l.mu.Lock()
 	known, found := l.offers[v.ConfigKey]
 	l.mu.Unlock()
@@ -214,7 +228,7 @@ func (l *lists) offered(ctx context.Context, v projections.Server, c upstream.Ca
 		q := events.Query{Subject: v.Name, ConfigKey: v.ConfigKey, Types: []events.Type{events.TypeDiscoverySucceeded}, Desc: true, Limit: 1}
 		for e, err := range l.gateway.log.Read(ctx, q) {
 			if err != nil {
-				return false
+				return nil
 			}
 			if d, ok := e.Data.(events.DiscoverySucceeded); ok {
 				known.capabilities = d.Capabilities
@@ -224,7 +238,7 @@ func (l *lists) offered(ctx context.Context, v projections.Server, c upstream.Ca
 		l.offers[v.ConfigKey] = known
 		l.mu.Unlock()
 	}
-	return upstream.Offers(known.capabilities, c)
+	return known.capabilities
 }
 
 // all returns what the view's servers list, by server. They are asked at the same

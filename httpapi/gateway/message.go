@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -72,6 +73,14 @@ func parseRequest(body []byte) (*request, error) {
 		_ = json.Unmarshal(r.params.Meta, &r.meta)
 	}
 	return r, nil
+}
+
+// wrongShape says what of a request keeps it from being one of MCP, nil if nothing does.
+func (r *request) wrongShape() *rpcError {
+	if params := bytes.TrimSpace(r.Params); r.ID != nil && len(params) > 0 && params[0] != '{' && string(params) != "null" {
+		return &rpcError{Code: mcp.INVALID_PARAMS, Message: "params is to be an object"}
+	}
+	return nil
 }
 
 // modern reports whether the request is of 2026-07-28 or later, which has no

@@ -59,16 +59,21 @@ func (g *Gateway) locate(ctx context.Context, x *exchange, address string) (rout
 func (g *Gateway) readResource(ctx context.Context, x *exchange) answer {
 	to, found := g.locate(ctx, x, x.request.params.URI)
 	if !found {
-		return answer{err: &rpcError{
-			Code: mcp.RESOURCE_NOT_FOUND, Message: "no server here has a resource of that address",
-			Data: encoded(map[string]string{"uri": x.request.params.URI}),
-		}}
+		return noResource(x.request.params.URI)
 	}
 	a := g.pass(ctx, x, to.server, map[string]json.RawMessage{"uri": quoted(to.name)})
 	if a.err != nil || x.view.single {
 		return a
 	}
 	return readdress(a, to.server)
+}
+
+// noResource is the answer about an address that leads nowhere.
+func noResource(uri string) answer {
+	return answer{err: &rpcError{
+		Code: mcp.RESOURCE_NOT_FOUND, Message: "no server here has a resource of that address",
+		Data: encoded(map[string]string{"uri": uri}),
+	}}
 }
 
 // readdress gives the contents of a resource the addresses they have in the view.
@@ -172,6 +177,12 @@ func (g *Gateway) pass(ctx context.Context, x *exchange, server events.ServerNam
 	said, err := g.discovery.Ask(ctx, discovery.Question{
 		Server: server, Method: x.request.Method, Params: encoded(params), Client: x.client,
 	})
+	return x.asked(server, said, err)
+}
+
+// asked is the answer that a server's makes: what it answered, or in our words why
+// there is nothing of it.
+func (x *exchange) asked(server events.ServerName, said discovery.Answer, err error) answer {
 	switch {
 	case err != nil:
 		return errorOf(mcp.INTERNAL_ERROR, "%s", unrecorded(server, discovery.CallOutcome{}, err).text())

@@ -51,6 +51,7 @@ func (r Relay) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	l := &relay{
 		Relay: r, out: out, http: &http.Client{Transport: connections},
 		cancels: map[string]context.CancelFunc{}, places: make(chan struct{}, maxRelayed),
+		standing: map[string]*request{},
 	}
 	if err := l.reopen(ctx, 0); err != nil {
 		return err
@@ -114,7 +115,10 @@ type relay struct {
 	version    string // of the protocol, for the header
 	hello      []byte // the client's initialize; nil: it sent none yet
 	listening  bool   // the session's stream is wanted
-	cancels    map[string]context.CancelFunc
+	// standing are the client's requests that its session stands for: what it subscribed
+	// to, and its level of log messages.
+	standing map[string]*request
+	cancels  map[string]context.CancelFunc
 }
 
 // link is where a message goes.
@@ -134,12 +138,19 @@ func (l *relay) link() link {
 // take carries one message of the client. What lasts until the client ends is carried
 // under streams.
 func (l *relay) take(ctx, streams context.Context, line []byte) {
+	if isBatch(line) {
+		l.begin(ctx, &request{body: line}, false)
+		return
+	}
 	req, err := parseRequest(line)
 	if err != nil {
 		l.write(errorOf(mcp.PARSE_ERROR, "%s", err.Error()).reply(nil)...)
 		return
 	}
 	modern := mcp.IsModernProtocol(req.meta.Version)
+	if !modern {
+		l.keep(req)
+	}
 	switch {
 	case req.Method == methodCancelled && l.cancel(string(req.params.RequestID)):
 	case req.Method == methodInitialize && !modern:
@@ -156,6 +167,22 @@ func (l *relay) take(ctx, streams context.Context, line []byte) {
 		l.begin(streams, req, modern)
 	default:
 		l.begin(ctx, req, modern)
+	}
+}
+
+// keep notes what is to be asked again of a service that takes the place of this one.
+func (l *relay) keep(req *request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch req.Method {
+	case methodSubscribe:
+		if len(l.standing) < maxSubscriptions {
+			l.standing[req.params.URI] = req
+		}
+	case methodUnsubscribe:
+		delete(l.standing, req.params.URI)
+	case methodSetLevel:
+		l.standing[methodSetLevel] = req
 	}
 }
 
@@ -196,13 +223,19 @@ func (l *relay) cancel(id string) bool {
 // ask sends a message and writes what is answered. What did not reach the endpoint,
 // or may be asked twice, is asked again at the one that took its place.
 func (l *relay) ask(ctx context.Context, req *request) {
-	for range 3 {
+	for tries := 3; tries > 0; tries-- {
 		at := l.link()
 		sent, err := l.post(ctx, at, req)
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		if sent && req.Method == methodToolsCall {
+		if sent && req.Method == methodListen {
+			tries = 3 // it was served meanwhile
+			if !pause(ctx, reopenPause) {
+				return
+			}
+		}
+		if sent && (req.Method == methodToolsCall || isBatch(req.body)) {
 			l.refuse(req, "the service ended during the call, which may have been carried out; it was not sent again")
 			l.background(ctx, at.generation)
 			return

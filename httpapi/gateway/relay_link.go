@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -34,7 +36,7 @@ func (l *relay) post(ctx context.Context, at link, req *request) (sent bool, err
 	case res.StatusCode == http.StatusNotFound && at.session != "" && !isJSON(res):
 		return false, errGone
 	case isEvents(res):
-		return true, l.events(res.Body, req.ID)
+		return true, l.events(res.Body, req)
 	case isJSON(res):
 		body, err := io.ReadAll(res.Body)
 		if err != nil {
@@ -105,21 +107,24 @@ func (l *relay) reopen(ctx context.Context, generation int) error {
 	if l.generation != generation {
 		return nil // another request has done it
 	}
-	ctx, cancel := context.WithTimeout(ctx, reopenBudget)
+	within, cancel := context.WithTimeout(ctx, reopenBudget)
 	defer cancel()
 	for {
-		endpoint, err := l.Open(ctx)
+		endpoint, err := l.Open(within)
 		if err != nil {
 			return err
 		}
-		session, err := l.greet(ctx, endpoint)
+		session, err := l.greet(within, endpoint)
 		if err == nil {
 			l.endpoint, l.session = endpoint, session
 			l.generation++
+			if session != "" {
+				go l.restore(ctx, link{l.endpoint, l.generation, l.session, l.version}, slices.Collect(maps.Values(l.standing)))
+			}
 			return nil
 		}
 		l.Logger.WarnContext(ctx, "service does not answer", slog.Any("err", err))
-		if !pause(ctx, reopenPause) {
+		if !pause(within, reopenPause) {
 			return fmt.Errorf("reach the service: %w", err)
 		}
 	}
@@ -142,6 +147,18 @@ func (l *relay) greet(ctx context.Context, endpoint Endpoint) (session string, e
 	at.version = l.version
 	_, err = l.greeting(ctx, at, &request{body: notification(string(mcp.MethodNotificationInitialized), nil)})
 	return at.session, err
+}
+
+// restore asks at a new session for what the one before stood for. What is refused now
+// was granted to the client before, and it is not told: the service that refuses says
+// why to whoever asks it.
+func (l *relay) restore(ctx context.Context, at link, standing []*request) {
+	for _, req := range standing {
+		if _, err := l.greeting(ctx, at, req); err != nil {
+			l.Logger.DebugContext(ctx, "session not restored", slog.Any("err", err))
+			return
+		}
+	}
 }
 
 // greeting sends one message of the handshake and returns the session it is of.
@@ -204,20 +221,26 @@ func (l *relay) stream(ctx context.Context, at link) error {
 	if !isEvents(res) {
 		return fmt.Errorf("%w: %s", errGone, res.Status)
 	}
-	return l.events(res.Body, nil)
+	return l.events(res.Body, &request{})
 }
 
 // events writes the data of each event. A stream that answers a request is good for
-// nothing without the answer.
-func (l *relay) events(body io.Reader, id json.RawMessage) error {
+// nothing without the answer. That a subscription is over is not told, unless it was to
+// nothing: a service which stops ends it, and the next one takes it up.
+func (l *relay) events(body io.Reader, req *request) error {
 	reader := bufio.NewReader(body)
-	answered := id == nil
+	answered, subscribed := req.ID == nil, false
 	for {
 		line, err := reader.ReadBytes('\n')
 		if data, found := bytes.CutPrefix(line, []byte("data:")); found && err == nil {
 			data = bytes.TrimSpace(data)
+			answer := answers(data, req.ID)
+			if answer && subscribed {
+				return errGone
+			}
+			subscribed = subscribed || subscribes(data)
 			l.write(data)
-			answered = answered || answers(data, id)
+			answered = answered || answer
 		}
 		switch {
 		case errors.Is(err, io.EOF) && answered:
@@ -234,6 +257,15 @@ func (l *relay) events(body io.Reader, id json.RawMessage) error {
 func answers(data []byte, id json.RawMessage) bool {
 	m := member(data, "id")
 	return m != nil && member(data, "method") == nil && bytes.Equal(m, id)
+}
+
+// subscribes reports whether a message acknowledges a subscription to anything.
+func subscribes(data []byte) bool {
+	if !bytes.Contains(data, []byte(mcp.MethodNotificationSubscriptionsAcknowledged)) {
+		return false
+	}
+	granted, err := fieldsOf(member(member(data, "params"), "notifications"))
+	return err == nil && len(granted) > 0
 }
 
 // write writes one message to the client. A client that reads no more is noticed at

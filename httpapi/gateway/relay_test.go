@@ -96,6 +96,33 @@ func TestAClientOnStdioHasItAll(t *testing.T) {
 	})
 }
 
+func TestASubscriptionOverStdioOutlivesTheService(t *testing.T) {
+	for _, e := range eras {
+		t.Run(string(e), func(t *testing.T) {
+			p, url := newPress(t, false)
+			first, second := newWorld(t), newWorld(t)
+			for _, w := range []*world{first, second} {
+				w.remote("press", url)
+				w.start().await("press", projections.StateReady)
+			}
+			var current atomic.Pointer[world]
+			current.Store(first)
+			told := make(chan string, 1000)
+			s := overStdio(t, e, &current, "", func(o *mcp.ClientOptions) {
+				o.ResourceUpdatedHandler = func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) { told <- r.Params.URI }
+			})
+			subscribe(t, s, "mcpledger://press/file:///a")
+			until(t, told, func() { p.update("file:///a") })
+			current.Store(second)
+			first.stop()
+			for len(told) > 0 {
+				<-told
+			}
+			until(t, told, func() { p.update("file:///a") })
+		})
+	}
+}
+
 func TestAClientOnStdioOutlivesTheService(t *testing.T) {
 	first, second := newWorld(t), newWorld(t)
 	first.program("one", mcptest.Fake{})

@@ -84,6 +84,13 @@ func writeEvent(w http.ResponseWriter, message ...[]byte) {
 	_ = http.NewResponseController(w).Flush()
 }
 
+// writeHeartbeat writes what says nothing, so that proxies do not close a stream for
+// silence.
+func writeHeartbeat(w http.ResponseWriter) {
+	_, _ = w.Write([]byte(": still here\n\n"))
+	_ = http.NewResponseController(w).Flush()
+}
+
 // writeJSON writes one message as the whole body.
 func writeJSON(w http.ResponseWriter, status int, message [][]byte) {
 	length := 0

@@ -23,7 +23,8 @@ type exchange struct {
 	modern  bool // of 2026-07-28 or later
 	first   bool // the client's first list of tools
 	caller  string
-	client  string // equal for requests of the same client
+	client  string  // equal for requests of the same client
+	session *client // nil for those that have none
 }
 
 // method returns what answers a method, nil for those of the library.
@@ -43,6 +44,21 @@ func (g *Gateway) method(name string) func(context.Context, *exchange) answer {
 		return g.complete
 	}
 	return nil
+}
+
+// sessionMethod is method for clients that have a session, which have more of them.
+func (g *Gateway) sessionMethod(name string) func(context.Context, *exchange) answer {
+	switch name {
+	case methodPing:
+		return g.ping
+	case methodSetLevel:
+		return g.setLevel
+	case methodSubscribe:
+		return g.subscribe
+	case methodUnsubscribe:
+		return g.unsubscribe
+	}
+	return g.method(name)
 }
 
 // answer answers a request here. One that comes while the service starts waits for it:

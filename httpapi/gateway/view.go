@@ -30,6 +30,7 @@ type view struct {
 	open atomic.Int64 // streams
 
 	mu       sync.Mutex
+	streams  map[*listening]bool
 	listed   map[string]bool // callers without a session that have had their first list
 	told     [sha256.Size]byte
 	toldAt   time.Time
@@ -46,7 +47,7 @@ const heartbeat = 30 * time.Second
 
 // newView makes the view for an address: only are the servers it is limited to.
 func newView(g *Gateway, only []events.ServerName, single bool) *view {
-	v := &view{gateway: g, only: only, single: single, listed: map[string]bool{}}
+	v := &view{gateway: g, only: only, single: single, listed: map[string]bool{}, streams: map[*listening]bool{}}
 	options := []server.ServerOption{
 		server.WithToolCapabilities(true), server.WithResourceCapabilities(false, true),
 		server.WithPromptCapabilities(true), server.WithCompletions(), server.WithLogging(),
@@ -207,14 +208,35 @@ func (v *view) announce(now time.Time) (again time.Time) {
 	v.toldAt = now
 	if content != v.told {
 		v.told = content
-		v.protocol.SendNotificationToAllClients(mcp.MethodNotificationToolsListChanged, nil)
+		v.tellAll(mcp.MethodNotificationToolsListChanged)
 	}
 	if lists != v.toldList {
 		v.toldList = lists
-		v.protocol.SendNotificationToAllClients(mcp.MethodNotificationResourcesListChanged, nil)
-		v.protocol.SendNotificationToAllClients(mcp.MethodNotificationPromptsListChanged, nil)
+		v.tellAll(mcp.MethodNotificationResourcesListChanged)
+		v.tellAll(mcp.MethodNotificationPromptsListChanged)
 	}
 	return time.Time{}
+}
+
+// tellAll tells the clients that a list changed; v.mu is held.
+func (v *view) tellAll(method string) {
+	v.protocol.SendNotificationToAllClients(method, nil)
+	for l := range v.streams {
+		l.changed(method)
+	}
+}
+
+// attach has a stream hear of changed lists, until detach.
+func (v *view) attach(l *listening) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.streams[l] = true
+}
+
+func (v *view) detach(l *listening) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.streams, l)
 }
 
 // forget has the library forget a session, which ends its stream.

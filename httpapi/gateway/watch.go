@@ -65,10 +65,13 @@ func (g *Gateway) announce() time.Duration {
 	return soonest
 }
 
-// sweep ends sessions that lie idle, and drops lists that are no longer good.
+// sweep ends sessions that lie idle, drops lists that are no longer good, and has
+// servers asked again for the resources that somebody subscribed to: a session that is
+// asked is not idle, and one that could not be opened may be by now.
 func (g *Gateway) sweep() {
 	for _, c := range g.clients.expired() {
 		g.drop(c)
 	}
 	g.lists.sweep()
+	g.subscriptions.renewAll()
 }

@@ -368,3 +368,15 @@ func (w *world) awaitEvents(name events.ServerName, kind events.Type, n int) {
 	}
 	w.Fatalf("%s: %d events %s, want %d", name, seen, kind, n)
 }
+
+// eventually waits until what is awaited holds.
+func eventually(t *testing.T, awaited string, holds func() bool) {
+	t.Helper()
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for deadline := time.Now().Add(patience); !holds(); <-ticker.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %s: %s", patience, awaited)
+		}
+	}
+}

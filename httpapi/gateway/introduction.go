@@ -1,0 +1,123 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"mcpledger/discovery/upstream"
+)
+
+// captured is an answer of the library, before anybody gets it.
+type captured struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (c *captured) Header() http.Header         { return c.header }
+func (c *captured) WriteHeader(status int)      { c.status = status }
+func (c *captured) Write(p []byte) (int, error) { return c.body.Write(p) }
+
+// library has the library answer a message. The id in the answer is the client's own
+// again: the library rounds one that is a large integer.
+func (v *view) library(r *http.Request, req *request) *captured {
+	c := &captured{header: http.Header{}, status: http.StatusOK}
+	r = r.Clone(r.Context())
+	r.Body = io.NopCloser(bytes.NewReader(req.body))
+	v.http.ServeHTTP(c, r)
+	if req.ID != nil {
+		c.replace(map[string][]byte{"id": req.ID})
+	}
+	return c
+}
+
+// replace sets members of the answer, if that is a message which has them.
+func (c *captured) replace(set map[string][]byte) {
+	body := bytes.TrimSpace(c.body.Bytes())
+	if replaced, err := splice(body, set); err == nil {
+		c.body.Reset()
+		c.body.Write(replaced)
+	}
+}
+
+// writeTo passes the answer on.
+func (c *captured) writeTo(w http.ResponseWriter) {
+	maps.Copy(w.Header(), c.header)
+	w.Header().Del("Content-Length")
+	w.WriteHeader(c.status)
+	_, _ = w.Write(c.body.Bytes())
+}
+
+// introduce answers initialize and server/discover: by the library, but for what it
+// cannot know of the servers behind.
+func (v *view) introduce(r *http.Request, req *request) *captured {
+	c := v.library(r, req)
+	result := member(c.body.Bytes(), "result")
+	capabilities := member(result, "capabilities")
+	resources := member(capabilities, "resources")
+	if resources == nil || !v.offersUpdates(r.Context()) {
+		return c
+	}
+	resources, err := splice(resources, map[string][]byte{"subscribe": []byte("true")}, "subscribe")
+	if err != nil {
+		return c
+	}
+	if capabilities, err = splice(capabilities, map[string][]byte{"resources": resources}); err != nil {
+		return c
+	}
+	if result, err = splice(result, map[string][]byte{"capabilities": capabilities}); err != nil {
+		return c
+	}
+	c.replace(map[string][]byte{"result": result})
+	return c
+}
+
+// offersUpdates reports whether a server of the view says that it tells of updates of
+// single resources.
+func (v *view) offersUpdates(ctx context.Context) bool {
+	standing, err := v.gateway.fleet.now()
+	if err != nil {
+		return false
+	}
+	for _, one := range v.servers(standing) {
+		if one.Offered() && upstream.OffersUpdates(v.gateway.lists.capabilities(ctx, one)) {
+			return true
+		}
+	}
+	return false
+}
+
+// initialize has the library begin a session and notes who it is for.
+func (g *Gateway) initialize(w http.ResponseWriter, r *http.Request, v *view, req *request) {
+	if g.clients.full() {
+		http.Error(w, "too many sessions are open", http.StatusServiceUnavailable)
+		return
+	}
+	c := v.introduce(r, req)
+	if session, err := g.clients.find(c.header.Get(server.HeaderKeySessionID), v); err == nil {
+		var version string
+		_ = json.Unmarshal(member(member(c.body.Bytes(), "result"), "protocolVersion"), &version)
+		session.introduce(g.caller(r), req.params.Client.Name, version)
+	}
+	c.writeTo(w)
+}
+
+// ping answers ping.
+func (g *Gateway) ping(context.Context, *exchange) answer { return resultOf([]byte("{}")) }
+
+// setLevel answers logging/setLevel: from now on the client hears what servers log
+// during its calls, from that level on.
+func (g *Gateway) setLevel(_ context.Context, x *exchange) answer {
+	if severity(x.request.params.Level) < 0 {
+		return errorOf(mcp.INVALID_PARAMS, "level is none of %q", levelNames)
+	}
+	x.session.setLogLevel(x.request.params.Level)
+	return resultOf([]byte("{}"))
+}

@@ -1,0 +1,170 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// listening is a stream of 2026-07-28 on which a client hears what it asked to hear.
+type listening struct {
+	id      json.RawMessage // of the request that opened it
+	filter  mcp.SubscriptionFilter
+	updates *subscriber
+	wake    chan struct{}
+
+	mu      sync.Mutex
+	pending []pendingNotice
+}
+
+// pendingNotice is a notification that is not sent yet. One of the same key stands for
+// both.
+type pendingNotice struct {
+	key     string
+	message []byte
+}
+
+// listen serves subscriptions/listen.
+func (g *Gateway) listen(w http.ResponseWriter, r *http.Request, v *view, req *request) {
+	var asked struct {
+		Notifications *mcp.SubscriptionFilter `json:"notifications"`
+	}
+	wrong := req.checkModern(r.Header)
+	if wrong == nil && (json.Unmarshal(req.Params, &asked) != nil || asked.Notifications == nil) {
+		wrong = &rpcError{Code: mcp.INVALID_PARAMS, Message: "params lacks notifications, which says what to listen for"}
+	}
+	if wrong == nil && !strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "text/event-stream") {
+		wrong = &rpcError{Code: mcp.INVALID_REQUEST, Message: "the answer is a stream, and Accept lacks text/event-stream"}
+	}
+	if wrong != nil {
+		writeJSON(w, http.StatusBadRequest, answer{err: wrong}.reply(req.ID))
+		return
+	}
+	g.stream(w, r, v, nil, func(w http.ResponseWriter, r *http.Request) {
+		who := callerName(g.caller(r), req.meta.Client.Name)
+		l := &listening{id: req.ID, wake: make(chan struct{}, 1)}
+		l.updates = &subscriber{tell: l.update}
+		defer g.subscriptions.end(l.updates)
+		l.filter = g.grant(r.Context(), &exchange{view: v, request: req, modern: true, caller: who, client: who}, l, *asked.Notifications)
+		v.attach(l)
+		defer v.detach(l)
+		l.serve(r.Context(), w)
+	})
+}
+
+// grant subscribes to the resources that a client asks for, and returns what it will
+// hear of: those that were granted, and the lists.
+func (g *Gateway) grant(ctx context.Context, x *exchange, l *listening, asked mcp.SubscriptionFilter) mcp.SubscriptionFilter {
+	granted := make([]bool, len(asked.ResourceSubscriptions))
+	places := make(chan struct{}, listsAtOnce)
+	var asking sync.WaitGroup
+	for i, uri := range asked.ResourceSubscriptions {
+		places <- struct{}{}
+		asking.Go(func() {
+			defer func() { <-places }()
+			to, found := g.locate(ctx, x, uri)
+			if !found {
+				return
+			}
+			said, err := g.subscriptions.add(ctx, g.topicOf(to, x.client), l.updates, x.view.addressed(uri))
+			granted[i] = err == nil && said.Failure == nil && said.RPC == nil
+		})
+	}
+	asking.Wait()
+	filter := asked
+	filter.ResourceSubscriptions = nil
+	for i, uri := range asked.ResourceSubscriptions {
+		if granted[i] {
+			filter.ResourceSubscriptions = append(filter.ResourceSubscriptions, uri)
+		}
+	}
+	return filter
+}
+
+// serve sends what there is to hear until ctx ends. If it is the service that ends the
+// stream, it says so.
+func (l *listening) serve(ctx context.Context, w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-cache")
+	w.WriteHeader(http.StatusOK)
+	writeEvent(w, notification(mcp.MethodNotificationSubscriptionsAcknowledged, l.params(map[string]json.RawMessage{"notifications": encoded(l.filter)})))
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	for !l.filter.IsEmpty() {
+		for _, n := range l.take() {
+			writeEvent(w, n.message)
+		}
+		select {
+		case <-l.wake:
+			continue
+		case <-beat.C:
+			writeHeartbeat(w)
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	if ctx.Err() == nil || errors.Is(context.Cause(ctx), errStopping) {
+		end := l.params(map[string]json.RawMessage{"resultType": quoted("complete")})
+		writeEvent(w, resultOf(end).reply(l.id)...)
+	}
+}
+
+// params returns parameters that say which stream they are on.
+func (l *listening) params(members map[string]json.RawMessage) json.RawMessage {
+	meta := members["_meta"]
+	if len(meta) == 0 {
+		meta = json.RawMessage("{}")
+	}
+	if tagged, err := splice(meta, map[string][]byte{mcp.MetaKeySubscriptionID: l.id}, mcp.MetaKeySubscriptionID); err == nil {
+		members["_meta"] = tagged
+	}
+	return encoded(members)
+}
+
+// update notes an update of a resource.
+func (l *listening) update(params map[string]json.RawMessage) {
+	l.note(string(params["uri"]), notification(mcp.MethodNotificationResourceUpdated, l.params(params)))
+}
+
+// changed notes that a list changed, if the client asked for that.
+func (l *listening) changed(method string) {
+	wanted := map[string]bool{
+		mcp.MethodNotificationToolsListChanged:     l.filter.ToolsListChanged,
+		mcp.MethodNotificationResourcesListChanged: l.filter.ResourcesListChanged,
+		mcp.MethodNotificationPromptsListChanged:   l.filter.PromptsListChanged,
+	}
+	if wanted[method] {
+		l.note(method, notification(method, l.params(map[string]json.RawMessage{})))
+	}
+}
+
+// note adds what is to be sent, unless the same is waiting already.
+func (l *listening) note(key string, message []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if slices.ContainsFunc(l.pending, func(n pendingNotice) bool { return n.key == key }) {
+		return
+	}
+	l.pending = append(l.pending, pendingNotice{key, message})
+	select {
+	case l.wake <- struct{}{}:
+	default: // it is awake already
+	}
+}
+
+// take returns what is to be sent now.
+func (l *listening) take() []pendingNotice {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	taken := l.pending
+	l.pending = nil
+	return taken
+}
