@@ -35,23 +35,25 @@ type realServer struct {
 	modern bool
 	// chatty says that it writes plain lines to stdout, which only we put up with.
 	chatty bool
+	// call is a tools/call, its params, that is answered alike whenever it is made.
+	call string
 	// classes are those its failure may have; none for a server that lists its tools.
 	classes []string
 }
 
 // realServers each show something that the servers made for tests do not.
 var realServers = []realServer{
-	{name: "everything", npm: "@modelcontextprotocol/server-everything@2026.8.31", bin: "mcp-server-everything"},
-	{name: "filesystem", npm: "@modelcontextprotocol/server-filesystem@2026.8.31", bin: "mcp-server-filesystem", args: []string{"$WORK"}},
-	{name: "memory", npm: "@modelcontextprotocol/server-memory@2026.8.31", bin: "mcp-server-memory", env: map[string]string{"MEMORY_FILE_PATH": "$WORK/memory.json"}},
-	{name: "thinking", npm: "@modelcontextprotocol/server-sequential-thinking@2026.8.31", bin: "mcp-server-sequential-thinking"},
+	{name: "everything", npm: "@modelcontextprotocol/server-everything@2026.8.31", bin: "mcp-server-everything", call: `{"name":"get-structured-content","arguments":{"location":"Chicago"}}`},
+	{name: "filesystem", npm: "@modelcontextprotocol/server-filesystem@2026.8.31", bin: "mcp-server-filesystem", args: []string{"$WORK"}, call: `{"name":"list_allowed_directories","arguments":{}}`},
+	{name: "memory", npm: "@modelcontextprotocol/server-memory@2026.8.31", bin: "mcp-server-memory", env: map[string]string{"MEMORY_FILE_PATH": "$WORK/memory.json"}, call: `{"name":"read_graph","arguments":{}}`},
+	{name: "thinking", npm: "@modelcontextprotocol/server-sequential-thinking@2026.8.31", bin: "mcp-server-sequential-thinking", call: `{"name":"sequentialthinking","arguments":{"thought":"begin","thoughtNumber":1,"totalThoughts":1,"nextThoughtNeeded":false}}`},
 	{name: "github", npm: "@modelcontextprotocol/server-github@2025.4.8", bin: "mcp-server-github"},
 	{name: "notion", npm: "@notionhq/notion-mcp-server@2.5.2", bin: "notion-mcp-server"},
 	{name: "context7", npm: "@upstash/context7-mcp@4.1.1", bin: "context7-mcp", modern: true},
 	{name: "playwright", npm: "@playwright/mcp@0.0.83", bin: "playwright-mcp"},
 	{name: "code-runner", npm: "mcp-server-code-runner@0.1.8", bin: "mcp-server-code-runner", chatty: true},
-	{name: "postgres-refused", npm: "@modelcontextprotocol/server-postgres@0.6.2", bin: "mcp-server-postgres", args: []string{"postgresql://$REFUSED/none"}},
-	{name: "go-everything", goes: "github.com/modelcontextprotocol/go-sdk/examples/server/everything@v1.8.0", bin: "everything", modern: true},
+	{name: "postgres-refused", npm: "@modelcontextprotocol/server-postgres@0.6.2", bin: "mcp-server-postgres", args: []string{"postgresql://$REFUSED/none"}, call: `{"name":"query","arguments":{"sql":"select 1"}}`},
+	{name: "go-everything", goes: "github.com/modelcontextprotocol/go-sdk/examples/server/everything@v1.8.0", bin: "everything", modern: true, call: `{"name":"greet","arguments":{"name":"you"}}`},
 
 	{name: "slack", npm: "@modelcontextprotocol/server-slack@2025.4.25", bin: "mcp-server-slack", classes: []string{"credentials_missing"}},
 	{name: "postgres", npm: "@modelcontextprotocol/server-postgres@0.6.2", bin: "mcp-server-postgres", classes: []string{"config"}},
@@ -92,6 +94,7 @@ func TestE2ERealServersAreListedAsTheyAre(t *testing.T) {
 			if ours := service.protocol(t, s.name); s.modern && (protocol != "2026-07-28" || ours != protocol) {
 				t.Errorf("reached with protocol %q, by the peer with %q, want 2026-07-28 both", ours, protocol)
 			}
+			wantSameThroughEndpoint(t, service, s)
 		})
 	}
 	t.Run("everything over HTTP", func(t *testing.T) {

@@ -45,6 +45,7 @@ type clientSeen struct {
 	Prompts    []string     `json:"prompts"`
 	Prompt     messagesSeen `json:"prompt"`
 	Completion []string     `json:"completion"`
+	Update     string       `json:"update"`
 	Changes    int          `json:"changes"`
 }
 
@@ -191,6 +192,7 @@ func checkSeen(t *testing.T, era string, seen clientSeen) {
 		"lists prompts":                     slices.Contains(seen.Prompts, "everything__simple-prompt"),
 		"gets one":                          len(seen.Prompt.Messages) == 1,
 		"has an argument completed":         slices.Equal(seen.Completion, []string{"Sales", "Support"}),
+		"is told of an update":              seen.Update != "" && slices.Contains(seen.Resources, seen.Update),
 		"hears that the list of tools grew": seen.Changes > 0,
 	} {
 		if !ok {

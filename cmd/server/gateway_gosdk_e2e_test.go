@@ -21,6 +21,7 @@ type goClient struct {
 	session  *mcp.ClientSession
 	progress chan float64
 	changes  chan struct{}
+	updates  chan string
 }
 
 // driveGo has the Go SDK's client go through the story.
@@ -50,6 +51,7 @@ func (e endpoint) driveGo(t *testing.T, era string, stdio bool) (seen clientSeen
 	seen.Missing = c.call(ctx, "broken__anything", nil)
 	seen.Why = c.call(ctx, "ledger__why", map[string]any{"server": "broken"})
 	c.readOthers(ctx, &seen)
+	seen.Update = c.hearUpdate(ctx, seen.Resources[0])
 	e.addServer(t, t.Name())
 	select {
 	case <-c.changes:
@@ -61,9 +63,10 @@ func (e endpoint) driveGo(t *testing.T, era string, stdio bool) (seen clientSeen
 
 func connectGo(t *testing.T, era string, transport mcp.Transport) *goClient {
 	t.Helper()
-	c := &goClient{T: t, progress: make(chan float64, 64), changes: make(chan struct{}, 64)}
+	c := &goClient{T: t, progress: make(chan float64, 64), changes: make(chan struct{}, 64), updates: make(chan string, 64)}
 	client := mcp.NewClient(&mcp.Implementation{Name: "go", Version: "1"}, &mcp.ClientOptions{
 		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { c.progress <- r.Params.Progress },
+		ResourceUpdatedHandler:      func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) { c.updates <- r.Params.URI },
 		ToolListChangedHandler:      func(context.Context, *mcp.ToolListChangedRequest) { c.changes <- struct{}{} },
 	})
 	var err error
@@ -134,6 +137,20 @@ func (c *goClient) cancelCall(ctx context.Context) string {
 		c.Errorf("the cancelled call ended after %s with %v", took, failed)
 	}
 	return context.Cause(ctx).Error()
+}
+
+// hearUpdate subscribes to a resource and returns which one the server tells of.
+func (c *goClient) hearUpdate(ctx context.Context, uri string) (told string) {
+	c.Helper()
+	c.must(c.session.Subscribe(ctx, &mcp.SubscribeParams{URI: uri}))
+	c.call(ctx, "everything__toggle-subscriber-updates", map[string]any{}) // on
+	select {
+	case told = <-c.updates:
+	case <-ctx.Done():
+	}
+	c.call(ctx, "everything__toggle-subscriber-updates", map[string]any{}) // off
+	c.must(c.session.Unsubscribe(ctx, &mcp.UnsubscribeParams{URI: uri}))
+	return told
 }
 
 // readOthers lists and reads what there is besides tools.

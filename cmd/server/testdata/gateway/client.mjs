@@ -65,6 +65,18 @@ await attempt("completion", async () =>
     ref: { type: "ref/prompt", name: "everything__completable-prompt" },
     argument: { name: "department", value: "S" },
   })).completion.values);
+await attempt("update", async () => {
+  const uri = seen.resources[0];
+  const updated = new Promise((resolve) => {
+    client.setNotificationHandler("notifications/resources/updated", (n) => resolve(n.params.uri));
+  });
+  const listening = modern ? await client.listen({ resourceSubscriptions: [uri] }) : await client.subscribeResource({ uri });
+  await call("everything__toggle-subscriber-updates"); // on
+  const told = await updated;
+  await call("everything__toggle-subscriber-updates"); // off
+  await (modern ? listening.close() : client.unsubscribeResource({ uri }));
+  return told;
+});
 if (modern) {
   await attempt("listen", async () => { await client.listen({ toolsListChanged: true }); return true; });
 }
