@@ -69,7 +69,13 @@ func (p runningProgram) rested(b *testing.B) float64 {
 // resident returns a size of the process in MiB, by its name in /proc/PID/status.
 func (p runningProgram) resident(b *testing.B, name string) float64 {
 	b.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Process.Pid))
+	return residentMiB(b, p.Process.Pid, name)
+}
+
+// residentMiB returns a size of any process, by its name in /proc/PID/status.
+func residentMiB(b *testing.B, pid int, name string) float64 {
+	b.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		b.Skip("no /proc")
 	}

@@ -12,13 +12,17 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
 
+	"mcpledger/discovery/mcptest"
 	"mcpledger/httpapi/api"
 )
 
 // programs are those that tests can start by name; each is this test binary.
 var programs = map[string]func(){"server": main, "mcpledger": main}
 
-func TestMain(m *testing.M) { testscript.Main(m, programs) }
+func TestMain(m *testing.M) {
+	mcptest.ServeIfFake()
+	testscript.Main(m, programs)
+}
 
 // patience is how long a script waits for what it says must come about.
 const patience = 30 * time.Second
