@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -271,12 +272,15 @@ func TestClientsThatVanishLeaveNothing(t *testing.T) {
 		}
 	}
 	round()
-	routines, before := settled(t), heap()
+	routines, before, open := settled(t), heap(), descriptors(t)
 	for range 5 {
 		round()
 	}
 	if after := settled(t); after > routines+10 {
 		t.Errorf("%d goroutines, %d before", after, routines)
+	}
+	if after := descriptors(t); after > open+5 {
+		t.Errorf("%d descriptors, %d before", after, open)
 	}
 	if after := heap(); after > before+8<<20 {
 		t.Errorf("heap of %d KiB, %d before", after>>10, before>>10)
@@ -327,6 +331,16 @@ func settled(t *testing.T) int {
 		n = now
 	}
 	return n
+}
+
+// descriptors returns how many are open; 0 where that cannot be told.
+func descriptors(t *testing.T) int {
+	t.Helper()
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Log("descriptors are not counted: no /proc")
+	}
+	return len(open)
 }
 
 func heap() uint64 {

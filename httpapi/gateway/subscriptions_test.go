@@ -56,13 +56,25 @@ func (p *press) restart() {
 			return &mcp.ReadResourceResult{}, nil
 		})
 	}
-	s.AddTool(&mcp.Tool{Name: "nothing", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return &mcp.CallToolResult{Content: []mcp.Content{}}, nil
-	})
+	addTool(s, "nothing")
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.server, p.heard = s, nil
 	p.front = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: p.stateless})
+}
+
+func addTool(s *mcp.Server, name string) {
+	s.AddTool(&mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{}}, nil
+	})
+}
+
+// replaceTool changes the tools, and tells of it.
+func (p *press) replaceTool(old, name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.server.RemoveTools(old)
+	addTool(p.server, name)
 }
 
 func (p *press) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -264,6 +265,7 @@ func (c *rawClient) result(method, params string) json.RawMessage {
 type script struct {
 	tools        string // the array
 	capabilities string // an object; empty: tools alone
+	name         string // that it gives itself; empty: "script"
 	answers      map[string]string
 	notices      map[string][]string // messages in front of an answer
 
@@ -308,7 +310,7 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var result string
 	switch req.Method {
 	case "initialize":
-		result = `{"protocolVersion":"` + req.Params.ProtocolVersion + `","capabilities":` + capabilities + `,"serverInfo":{"name":"script","version":"1"}}`
+		result = `{"protocolVersion":"` + req.Params.ProtocolVersion + `","capabilities":` + capabilities + `,"serverInfo":{"name":` + s.title() + `,"version":"1"}}`
 	case "tools/list":
 		result = `{"tools":` + s.tools + `}`
 	case "tools/call":
@@ -333,6 +335,12 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for _, message := range append(s.notices[key], answer) {
 		_, _ = io.WriteString(w, "data: "+message+"\n\n")
 	}
+}
+
+// title returns the name of the server as JSON.
+func (s *script) title() string {
+	quoted, _ := json.Marshal(cmp.Or(s.name, "script"))
+	return string(quoted)
 }
 
 // all returns what was asked, in order.

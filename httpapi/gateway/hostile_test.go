@@ -1,0 +1,115 @@
+package gateway_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"mcpledger/discovery/mcptest"
+	"mcpledger/events"
+	"mcpledger/projections"
+)
+
+func TestAServerThatChangesItsToolsIsFollowed(t *testing.T) {
+	w := newWorld(t)
+	p, url := newPress(t, false)
+	w.remote("press", url)
+	w.start()
+	w.await("press", projections.StateReady)
+	s, changed := listening(t, w, "")
+	if _, err := s.CallTool(context.Background(), &mcp.CallToolParams{Name: "press__nothing", Arguments: map[string]any{}}); err != nil {
+		t.Fatal(err) // it opens the session on which the server tells of changes
+	}
+	p.replaceTool("nothing", "something")
+	<-changed
+	if names := strings.Join(toolNames(t, s), " "); strings.Contains(names, "press__nothing") || !strings.Contains(names, "press__something") {
+		t.Errorf("after the change: %s", names)
+	}
+	r, err := s.CallTool(context.Background(), &mcp.CallToolParams{Name: "press__nothing", Arguments: map[string]any{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, f := failureOf(t, r); f["code"] != "tool_not_found" || !strings.Contains(text, "list the tools anew") {
+		t.Errorf("a call of the tool that is no more: %q %v", text, f)
+	}
+	r, err = s.CallTool(context.Background(), &mcp.CallToolParams{Name: "press__something", Arguments: map[string]any{}})
+	if err != nil || r.IsError {
+		t.Errorf("a call of the new tool: %v %+v", err, r)
+	}
+}
+
+func TestAFloodOfUpdatesDrownsNobody(t *testing.T) {
+	w := newWorld(t)
+	p, url := newPress(t, false)
+	w.remote("press", url)
+	w.program("steady", mcptest.Fake{})
+	w.start()
+	w.await("press", projections.StateReady)
+	w.await("steady", projections.StateReady)
+	inBothEras(t, w, func(t *testing.T, e era) {
+		reader, told := w.reader(e, "")
+		subscribe(t, reader, "mcpledger://press/file:///a")
+		subscribe(t, reader, "mcpledger://press/file:///b")
+		until(t, told, func() { p.update("file:///a") })
+		flood := make(chan struct{})
+		go func() {
+			defer close(flood)
+			for range 5000 {
+				p.update("file:///a")
+			}
+		}()
+		for range 20 {
+			r, err := reader.CallTool(context.Background(), &mcp.CallToolParams{Name: "steady__echo", Arguments: map[string]any{}})
+			if err != nil || r.IsError {
+				t.Fatalf("a call beside the flood: %v %+v", err, r)
+			}
+			for len(told) > 0 {
+				<-told
+			}
+		}
+		<-flood
+		eventually(t, "what comes after the flood is told", func() bool {
+			p.update("file:///b")
+			for len(told) > 0 {
+				if <-told == "mcpledger://press/file:///b" {
+					return true
+				}
+			}
+			return false
+		})
+		w.must(reader.Close())
+	})
+}
+
+func TestAServerThatDiesLeavesTheOthers(t *testing.T) {
+	w := newWorld(t)
+	w.program("steady", mcptest.Fake{})
+	w.program("mortal", mcptest.Fake{})
+	w.start()
+	w.await("steady", projections.StateReady)
+	w.await("mortal", projections.StateReady)
+	inBothEras(t, w, func(t *testing.T, e era) {
+		died := len(w.recorded("mortal", events.TypeToolCallFailed))
+		s := w.connect(e, "")
+		before := strings.Join(toolNames(t, s), " ")
+		r, err := s.CallTool(context.Background(), &mcp.CallToolParams{Name: "mortal__exit"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, _ := failureOf(t, r); !strings.Contains(text, "exit code 7") {
+			t.Errorf("the call in which it died: %s", text)
+		}
+		w.awaitEvents("mortal", events.TypeToolCallFailed, died+1)
+		for _, server := range []string{"steady", "mortal"} {
+			r, err := s.CallTool(context.Background(), &mcp.CallToolParams{Name: server + "__echo", Arguments: map[string]any{}})
+			if err != nil || r.IsError && server == "steady" {
+				t.Errorf("%s after the death: %v %+v", server, err, r)
+			}
+		}
+		if after := strings.Join(toolNames(t, s), " "); after != before {
+			t.Errorf("the tools were %s, are %s", before, after)
+		}
+	})
+}
