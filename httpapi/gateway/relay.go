@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -248,8 +249,17 @@ func (l *relay) ask(ctx context.Context, req *request) {
 	l.refuse(req, "the service does not stay up")
 }
 
-// refuse answers a request that came to nothing.
+// refuse answers a request that came to nothing, or each of a batch.
 func (l *relay) refuse(req *request, why string) {
+	var batch []json.RawMessage
+	if isBatch(req.body) && json.Unmarshal(req.body, &batch) == nil {
+		for _, one := range batch {
+			if req, err := parseRequest(one); err == nil {
+				l.refuse(req, why)
+			}
+		}
+		return
+	}
 	if req.ID != nil && req.Method != "" {
 		l.write(errorOf(mcp.INTERNAL_ERROR, "mcpledger: %s", why).reply(req.ID)...)
 	}
