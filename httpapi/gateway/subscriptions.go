@@ -25,8 +25,8 @@ type subscriptions struct {
 
 	mu     sync.Mutex
 	topics map[events.ServerName]map[topicKey]*topic
-	// renewing are the servers that are being asked again; true: once more after that.
-	renewing map[events.ServerName]bool
+	// renewals are of the servers that have topics.
+	renewals map[events.ServerName]*renewal
 }
 
 // topicKey names a resource of a server, at one client's own session if it has one.
@@ -72,7 +72,7 @@ const (
 )
 
 func newSubscriptions(g *Gateway) *subscriptions {
-	return &subscriptions{gateway: g, topics: map[events.ServerName]map[topicKey]*topic{}, renewing: map[events.ServerName]bool{}}
+	return &subscriptions{gateway: g, topics: map[events.ServerName]map[topicKey]*topic{}, renewals: map[events.ServerName]*renewal{}}
 }
 
 // add subscribes to a resource. Whoever it was for is none of its subscribers if the
@@ -102,7 +102,7 @@ func (s *subscriptions) join(key topicKey, who *subscriber, as address) *topic {
 		return nil
 	}
 	if s.topics[key.server] == nil {
-		s.topics[key.server] = map[topicKey]*topic{}
+		s.topics[key.server], s.renewals[key.server] = map[topicKey]*topic{}, &renewal{}
 	}
 	t := s.topics[key.server][key]
 	if t == nil {
@@ -191,6 +191,7 @@ func (s *subscriptions) leave(key topicKey, t *topic) {
 	delete(s.topics[key.server], key)
 	if len(s.topics[key.server]) == 0 {
 		delete(s.topics, key.server)
+		delete(s.renewals, key.server)
 	}
 }
 
@@ -229,59 +230,6 @@ func (s *subscriptions) updated(server events.ServerName, client string, raw jso
 func covers(subscribed, updated string) bool {
 	rest, found := strings.CutPrefix(updated, subscribed)
 	return found && (rest == "" || strings.HasSuffix(subscribed, "/") || strings.ContainsAny(rest[:1], "/?#"))
-}
-
-// renew has a server asked again for all that somebody wants to hear of: its session
-// may be a new one, or there is none. It does not block.
-func (s *subscriptions) renew(server events.ServerName) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.topics[server]) == 0 {
-		return
-	}
-	_, underway := s.renewing[server]
-	s.renewing[server] = underway
-	if !underway {
-		go s.askAgain(server)
-	}
-}
-
-// renewAll renews all servers.
-func (s *subscriptions) renewAll() {
-	s.mu.Lock()
-	servers := make([]events.ServerName, 0, len(s.topics))
-	for server := range s.topics {
-		servers = append(servers, server)
-	}
-	s.mu.Unlock()
-	for _, server := range servers {
-		s.renew(server)
-	}
-}
-
-func (s *subscriptions) askAgain(server events.ServerName) {
-	for again := true; again; {
-		s.mu.Lock()
-		s.renewing[server] = false
-		topics := make(map[topicKey]*topic, len(s.topics[server]))
-		for key, t := range s.topics[server] {
-			if len(t.subscribers) > 0 {
-				topics[key] = t
-			}
-		}
-		s.mu.Unlock()
-		for key, t := range topics {
-			ctx, cancel := context.WithTimeout(s.gateway.life, subscribeTimeout)
-			// One that fails is asked for again at the next session, or in a while.
-			_, _ = s.ask(ctx, key, t)
-			cancel()
-		}
-		s.mu.Lock()
-		if again = s.renewing[server]; !again {
-			delete(s.renewing, server)
-		}
-		s.mu.Unlock()
-	}
 }
 
 // subscribe answers resources/subscribe of a client with a session. Those of

@@ -1,7 +1,9 @@
 package gateway_test
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -12,6 +14,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"mcpledger/discovery/mcptest"
+	"mcpledger/events"
 	"mcpledger/httpapi/gateway"
 	"mcpledger/projections"
 )
@@ -22,6 +26,7 @@ type press struct {
 	stateless bool // as servers of 2026-07-28 are
 
 	mu     sync.Mutex
+	deaf   bool // forgets its session whenever it is asked for updates
 	server *mcp.Server
 	front  http.Handler
 	heard  []string // what it was asked about subscriptions
@@ -79,9 +84,23 @@ func (p *press) replaceTool(old, name string) {
 
 func (p *press) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
-	front := p.front
+	front, deaf := p.front, p.deaf
 	p.mu.Unlock()
+	body, _ := io.ReadAll(r.Body)
+	if deaf && strings.Contains(string(body), "resources/subscribe") {
+		http.Error(w, "session not found", http.StatusNotFound)
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	front.ServeHTTP(w, r)
+}
+
+// deafen makes it forget its session, now and whenever it is asked for updates.
+func (p *press) deafen() {
+	p.restart()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.deaf = true
 }
 
 func (p *press) note(what string) {
@@ -227,6 +246,34 @@ func TestASubscriptionOutlivesTheServersSession(t *testing.T) {
 		until(t, told, func() { p.update("file:///a") })
 		w.must(reader.Close())
 	})
+}
+
+// Every session of such a server ends as soon as it is asked what somebody subscribed to
+// before.
+func TestAServerThatEndsItsSessionWhenAskedIsLeftAloneForAWhile(t *testing.T) {
+	w := newWorld(t)
+	p, url := newPress(t, false)
+	w.remote("press", url)
+	w.program("steady", mcptest.Fake{})
+	w.start()
+	w.await("press", projections.StateReady)
+	w.await("steady", projections.StateReady)
+	reader, told := w.reader(legacy, "")
+	subscribe(t, reader, "mcpledger://press/file:///a")
+	until(t, told, func() { p.update("file:///a") })
+	p.deafen()
+	if _, err := reader.CallTool(context.Background(), &mcp.CallToolParams{Name: "press__nothing", Arguments: map[string]any{}}); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitEvents("press", events.TypeSessionDiscarded, 2)
+	for range 200 { // beside which a storm would open sessions by the dozen
+		if _, err := reader.CallTool(context.Background(), &mcp.CallToolParams{Name: "steady__echo", Arguments: map[string]any{}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(w.recorded("press", events.TypeSessionOpened)); n > 5 {
+		t.Errorf("%d sessions were opened", n)
+	}
 }
 
 func TestUpdatesAreAnnouncedWhereAServerTellsOfThem(t *testing.T) {
