@@ -1,7 +1,10 @@
 package discovery_test
 
 import (
+	"context"
+	"iter"
 	"strings"
+	"sync"
 	"testing"
 
 	"mcpledger/discovery/mcptest"
@@ -29,5 +32,30 @@ func TestACallIsWrittenDownBeforeAndAfter(t *testing.T) {
 	}
 	if v := r.server("healthy"); v.Stats.Calls != 2 || v.Stats.CallFailures != 0 {
 		t.Errorf("stats %+v", v.Stats)
+	}
+}
+
+// overheard is a log that says when somebody begins to follow it.
+type overheard struct {
+	events.Log
+	followed func()
+}
+
+func (o overheard) Follow(ctx context.Context, after events.Sequence) iter.Seq2[events.Event, error] {
+	o.followed()
+	return o.Log.Follow(ctx, after)
+}
+
+// A client that is started together with the service calls before the first attempt has
+// begun.
+func TestACallWaitsForTheFirstAttemptThoughItHasNotBegun(t *testing.T) {
+	w := newWorld(t)
+	w.program("healthy", mcptest.Fake{})
+	w.held = make(chan struct{})
+	begin := sync.OnceFunc(func() { close(w.held) })
+	defer begin()
+	w.through = func(l events.Log) events.Log { return overheard{l, begin} }
+	if out := w.start().call("healthy", "echo", `{"text":"hello"}`); out.Outcome != projections.OutcomeSucceeded {
+		t.Errorf("outcome %s: %+v", out.Outcome, out.Failure)
 	}
 }

@@ -25,7 +25,7 @@ func (s *Service) refusal(ctx context.Context, p *pendingCall) *CallFailure {
 	v := p.view
 	switch {
 	case v.State == projections.StateDiscovering:
-		s.awaitFlight(ctx, p.Server)
+		s.awaitOutcome(ctx, p.Server)
 	case v.State == projections.StateSkipped && probed(v.Skip) && s.probeOnUse(ctx, p.server):
 	default:
 		return s.refusalNow(p)
@@ -187,6 +187,30 @@ func (s *Service) probeOnUse(ctx context.Context, srv *config.Server) bool {
 	}
 	s.awaitFlight(ctx, srv.Name)
 	return true
+}
+
+// awaitOutcome waits until something is known of a server, be its attempt under way or
+// still to come.
+func (s *Service) awaitOutcome(ctx context.Context, name events.ServerName) {
+	var seen events.Sequence
+	discovering := func() bool {
+		var v projections.Server
+		var known bool
+		now := s.now()
+		err := s.engine.View(func(st *projections.State) {
+			seen = st.Sequence()
+			v, known = st.Server(name, now)
+		})
+		return err == nil && known && v.State == projections.StateDiscovering
+	}
+	if !discovering() {
+		return
+	}
+	for _, err := range s.log.Follow(ctx, seen) {
+		if err != nil || !discovering() {
+			return
+		}
+	}
 }
 
 // awaitFlight waits for the run under way for a server, if there is one.

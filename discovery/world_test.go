@@ -41,6 +41,9 @@ type world struct {
 	clock   *testClock   // stands in for all of that, and for what waits; nil: it does not
 	logged  *lockedBuffer
 	slow    time.Duration // in-run wait; 0: a millisecond
+	// held keeps a service that was started from attempting anything until it is closed;
+	// nil: nothing does.
+	held chan struct{}
 	// through stands between the service and its log; nil: nothing does.
 	through func(events.Log) events.Log
 }
@@ -160,7 +163,12 @@ func (w *world) start() *running {
 	}
 	runCtx, cancel := context.WithCancelCause(ctx)
 	done := make(chan error, 1)
-	go func() { done <- s.Run(runCtx) }()
+	go func() {
+		if w.held != nil {
+			<-w.held
+		}
+		done <- s.Run(runCtx)
+	}()
 	r := &running{Service: s, w: w, log: log, engine: engine}
 	r.stop = sync.OnceFunc(func() {
 		cancel(errors.New("test over"))
