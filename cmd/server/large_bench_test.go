@@ -65,16 +65,18 @@ func (l largeLog) serve(b *testing.B) runningProgram {
 	return serving(b, l.program, l.config, l.data, func(rows []toolsRow) bool { return len(rows) == l.servers })
 }
 
-// start is the time from the start of the process to a complete answer of GET
+// start is the median time from the start of the process to a complete answer of GET
 // /api/tools, with a snapshot. The bar is 300 ms.
 func (l largeLog) start(b *testing.B) {
+	var took []time.Duration
 	for b.Loop() {
 		p := l.serve(b)
-		b.ReportMetric(float64(p.took.Milliseconds()), "ms/start")
+		took = append(took, p.took)
 		b.StopTimer()
 		p.stop()
 		b.StartTimer()
 	}
+	b.ReportMetric(float64(median(took).Milliseconds()), "ms/start")
 }
 
 // history is the time of the first page of a server's history against a bare read of

@@ -15,9 +15,9 @@ const (
 	// the bounds of the percentage let it. A heap that is twice what is alive is cheap
 	// while little is, and too much for a fleet of a thousand servers.
 	headroomBytes = 16 << 20
-	// leastGCPercent keeps a large heap from being collected all the time,
-	// mostGCPercent a small one from never being.
-	leastGCPercent, mostGCPercent = 40, 200
+	// leastGCPercent keeps a large heap from being collected all the time;
+	// mostGCPercent is Go's own.
+	leastGCPercent, mostGCPercent = 40, 100
 )
 
 // keepSmall holds the process's memory near what is alive, until ctx ends. A burst,
