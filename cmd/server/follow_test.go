@@ -47,7 +47,9 @@ func TestFollowersSeeEachEventOnceWhateverIsCut(t *testing.T) {
 	var resuming sync.WaitGroup
 	defer resuming.Wait()
 	defer stopFollowing()
-	resuming.Go(func() { s.resumeAgainAndAgain(following, seen) })
+	resuming.Go(func() {
+		s.resumeAgainAndAgain(following, "0", 40, func(sequence, data string) { seen.add(t, sequence, data) })
+	})
 
 	for range kills {
 		seen.awaitMore(t, between)
@@ -97,13 +99,15 @@ func partAt(got, log []string) (n int) {
 // the same address.
 type mortalService struct {
 	*testing.T
+	program               string // by which it is started
 	data, config, address string
 	process               *exec.Cmd
+	said                  *bytes.Buffer // by the process, to stderr
 }
 
 func newMortalService(t *testing.T) *mortalService {
 	dir := t.TempDir()
-	s := &mortalService{T: t, data: filepath.Join(dir, "data"), config: filepath.Join(dir, "mcp.json")}
+	s := &mortalService{T: t, program: "server", data: filepath.Join(dir, "data"), config: filepath.Join(dir, "mcp.json")}
 	body := `{"mcpServers": {"mine": {"command": "server", "args": ["sample-server", "toolbox"]}}}`
 	if err := os.WriteFile(s.config, []byte(body), 0o600); err != nil {
 		t.Fatal(err)
@@ -111,6 +115,9 @@ func newMortalService(t *testing.T) *mortalService {
 	t.Cleanup(func() {
 		if s.process != nil {
 			s.kill()
+		}
+		if t.Failed() {
+			t.Logf("the service said:\n%s", s.said)
 		}
 	})
 	return s
@@ -122,9 +129,9 @@ func (s *mortalService) start() {
 	if s.address != "" {
 		listen = strings.TrimPrefix(s.address, "http://")
 	}
-	var said bytes.Buffer
-	cmd := exec.Command("server", "--config", s.config, "--data", s.data, "--listen", listen)
-	cmd.Stderr = &said
+	s.said = &bytes.Buffer{}
+	cmd := exec.Command(s.program, "--config", s.config, "--data", s.data, "--listen", listen)
+	cmd.Stderr = s.said
 	if err := cmd.Start(); err != nil {
 		s.Fatal(err)
 	}
@@ -134,7 +141,9 @@ func (s *mortalService) start() {
 		if err != nil || file.PID != cmd.Process.Pid {
 			return false
 		}
-		s.address = file.Address
+		if s.address == "" { // later starts leave it alone, for others read it
+			s.address = file.Address
+		}
 		return newNetworkClient(s.address, "").get(s.Context(), "/readyz", nil, nil) == nil
 	})
 }
@@ -165,13 +174,25 @@ func (s *mortalService) report(ctx context.Context, name string, accepted map[st
 			"id": id, "type": "toolcall.failed", "subject": "theirs", "time": began,
 			"data": map[string]any{"tool": "search", "evidence": map[string]any{"error": "timed out"}},
 		}}
-		if err := c.post(ctx, "/api/events", nil, body, nil); err == nil {
+		switch err := c.post(ctx, "/api/events", nil, body, nil); {
+		case err == nil:
 			accepted[id] = true
 			n++
-		} else if isLasting(err) {
+		case isLasting(err):
 			s.Errorf("report %s: %v", id, err)
 			return
+		default:
+			catchBreath(ctx)
 		}
+	}
+}
+
+// catchBreath keeps those who ask a dead service from taking the time it needs to
+// start.
+func catchBreath(ctx context.Context) {
+	select {
+	case <-time.After(10 * time.Millisecond):
+	case <-ctx.Done():
 	}
 }
 
@@ -179,14 +200,17 @@ func (s *mortalService) report(ctx context.Context, name string, accepted map[st
 func (s *mortalService) callAgainAndAgain(ctx context.Context) {
 	c := s.client()
 	for ctx.Err() == nil {
-		_ = c.post(ctx, "/api/servers/mine/tools/count_words/call", nil, map[string]any{"arguments": map[string]any{"text": "a b"}}, nil)
+		if c.post(ctx, "/api/servers/mine/tools/count_words/call", nil, map[string]any{"arguments": map[string]any{"text": "a b"}}, nil) != nil {
+			catchBreath(ctx)
+		}
 	}
 }
 
-// resumeAgainAndAgain follows the stream until ctx ends, dropping it at random and
-// resuming with the sequence seen last.
-func (s *mortalService) resumeAgainAndAgain(ctx context.Context, seen *sighting) {
-	for last := "0"; ctx.Err() == nil; {
+// resumeAgainAndAgain follows the stream until ctx ends, dropping it at random after up
+// to most events and resuming with the sequence seen last. It hands each event, with
+// its sequence, to seen.
+func (s *mortalService) resumeAgainAndAgain(ctx context.Context, last string, most int, seen func(sequence, data string)) {
+	for ctx.Err() == nil {
 		some, drop := context.WithCancel(ctx)
 		r, err := http.NewRequestWithContext(some, http.MethodGet, s.address+streamPath, nil)
 		if err != nil {
@@ -195,18 +219,20 @@ func (s *mortalService) resumeAgainAndAgain(ctx context.Context, seen *sighting)
 		r.Header.Set("Last-Event-ID", last)
 		res, err := http.DefaultClient.Do(r)
 		if err == nil {
-			left := 1 + rand.N(40)
+			left := 1 + rand.N(most)
 			for line := range wholeLines(res.Body) {
 				if id, ok := strings.CutPrefix(line, "id: "); ok {
 					last = id
 				} else if data, ok := strings.CutPrefix(line, "data: "); ok {
-					seen.add(s.T, last, data)
+					seen(last, data)
 					if left--; left == 0 {
 						break
 					}
 				}
 			}
 			_ = res.Body.Close()
+		} else {
+			catchBreath(ctx)
 		}
 		drop()
 	}
