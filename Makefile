@@ -2,6 +2,7 @@
 
 GO       ?= go
 FUZZTIME ?= 10s
+SOAK     ?= 1h
 
 GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
@@ -38,7 +39,7 @@ lint: ## Check format, vet and the lint rules
 	@unformatted=$$(gofmt -l .); \
 	if [[ -n "$$unformatted" ]]; then echo "not formatted, run \"make fmt\":"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
-	$(GO) vet -tags e2e ./cmd/server
+	$(GO) vet -tags e2e,soak ./cmd/server
 	$(GO) run $(GOLANGCI) run ./...
 
 .PHONY: fmt
@@ -72,6 +73,10 @@ run: ## Run the service with the sample fleet
 .PHONY: bench
 bench: ## Run the benchmarks against their floors
 	$(GO) test ./... -run '^$$' -bench . -benchmem
+
+.PHONY: soak
+soak: ## Run an hour at 20 times the speed (SOAK=2m for less) and tell whether all stays flat
+	$(GO) test -tags soak -count=1 -timeout 0 -run '^TestSoak$$' -v ./cmd/server -soak $(SOAK)
 
 .PHONY: e2e
 e2e: ## Run against real servers from npm and a real browser

@@ -13,13 +13,8 @@ import (
 	"mcpledger/projections"
 )
 
-const (
-	// factsInterval is how often local facts of skipped servers are looked at.
-	factsInterval = 5 * time.Minute
-	// longestWait bounds how long the schedule sleeps, so that a clock that was set is
-	// noticed.
-	longestWait = time.Minute
-)
+// factsInterval is how often local facts of skipped servers are looked at.
+const factsInterval = 5 * time.Minute
 
 // schedule starts a run for whatever is due, until ctx ends.
 func (s *Service) schedule(ctx context.Context) {
@@ -44,7 +39,7 @@ func (s *Service) schedule(ctx context.Context) {
 		if next.After(nextFacts) {
 			next = nextFacts
 		}
-		timer.Reset(now.Add(min(max(next.Sub(now), 10*time.Millisecond), longestWait)))
+		timer.Reset(now.Add(min(max(next.Sub(now), 10*time.Millisecond), s.lookEvery)))
 		if err := s.engine.SaveSnapshot(ctx, false); err != nil {
 			s.logger.WarnContext(ctx, "snapshot not saved", slog.Any("err", err))
 		}
@@ -54,7 +49,7 @@ func (s *Service) schedule(ctx context.Context) {
 // startDue begins runs for the servers due at now, one run per trigger, and returns
 // when to look again.
 func (s *Service) startDue(ctx context.Context, now time.Time, first bool) (next time.Time) {
-	next = now.Add(longestWait)
+	next = now.Add(s.lookEvery)
 	due := map[events.Trigger][]events.ServerName{}
 	var notes []events.Event
 	idle := s.idle()

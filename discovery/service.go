@@ -52,6 +52,9 @@ type Options struct {
 	// RetryWait is the wait before the second attempt of a run, doubled for the next; 0
 	// means half a second.
 	RetryWait time.Duration
+	// LookEvery bounds how long the schedule sleeps before it looks at Now again, since
+	// a clock may be set, or run faster than timers do; 0 means a minute.
+	LookEvery time.Duration
 	// ShutdownBudget bounds the end of all servers' processes together; 0 means 8 s.
 	ShutdownBudget time.Duration
 	// Mark is this instance's alone, and stands in the environment of its servers'
@@ -75,7 +78,8 @@ type Service struct {
 	launches *pacer
 	voice    *announcer
 
-	mark string
+	mark      string
+	lookEvery time.Duration
 
 	sessions *sessions
 	callKey  []byte
@@ -117,11 +121,12 @@ func New(o Options) *Service {
 	o.Parallel = cmp.Or(o.Parallel, max(4, 2*runtime.NumCPU()))
 	o.ShutdownBudget = cmp.Or(o.ShutdownBudget, 8*time.Second)
 	o.RetryWait = cmp.Or(o.RetryWait, 500*time.Millisecond)
+	o.LookEvery = cmp.Or(o.LookEvery, time.Minute)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	s := &Service{
 		recorder: recorder{log: o.Log, source: o.Source, now: o.Now},
 		at:       o.At, engine: o.Engine, logger: o.Logger, load: o.Load, version: o.Version, verify: o.VerifyOnStart,
-		shutdown: o.ShutdownBudget, backoff: o.RetryWait,
+		shutdown: o.ShutdownBudget, backoff: o.RetryWait, lookEvery: o.LookEvery,
 		slots: make(chan struct{}, o.Parallel), launches: newPacer(o.Now, o.At),
 		voice: newAnnouncer(o.Logger), kick: make(chan struct{}, 1),
 		servers: map[events.ServerName]*config.Server{}, flights: map[events.ServerName]*flight{},

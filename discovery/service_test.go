@@ -416,3 +416,17 @@ func TestASilentServerIsATimeoutThatCounts(t *testing.T) {
 		}
 	}
 }
+
+// A timer that was set before the clock went ahead would come too late.
+func TestAClockThatGoesAheadIsLookedAt(t *testing.T) {
+	w := newWorld(t)
+	w.look = 10 * time.Millisecond
+	launches := w.program("broken", mcptest.Fake{Fault: mcptest.Exit, ExitCode: 1, FailFirst: 1})
+	r := w.start()
+	r.awaitState("broken", projections.StateFailed)
+	w.ahead.Add(int64(2 * time.Minute))
+	r.awaitState("broken", projections.StateReady)
+	if n := mcptest.Launches(launches); n != 2 {
+		t.Errorf("%d launches, want 2", n)
+	}
+}

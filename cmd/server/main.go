@@ -25,6 +25,7 @@ type program struct {
 	stdout, stderr io.Writer
 	lookupEnv      func(string) (string, bool)
 	now            func() time.Time
+	lookEvery      time.Duration // of the schedule at now; 0 for as often as a real clock needs
 
 	dataDir   string // --data
 	url       string // --url; empty: found by the data folder
@@ -36,10 +37,15 @@ type program struct {
 // to stdout, stderr and what the command is about.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer, lookupEnv func(string) (string, bool)) int {
 	p := &program{stdin: stdin, stdout: stdout, stderr: stderr, lookupEnv: lookupEnv, now: time.Now}
+	return p.run(args)
+}
+
+// run carries out one command line and returns the exit code.
+func (p *program) run(args []string) int {
 	root := p.rootCommand()
 	root.SetArgs(args)
-	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+	root.SetIn(p.stdin)
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
 	return p.report(root.Execute())
 }

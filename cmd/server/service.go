@@ -105,7 +105,7 @@ func (p *program) runService(ctx context.Context, o serveOptions, logger *slog.L
 	s := &service{log: log, logger: logger, source: instanceName(key), rulesFile: rulesFile, now: p.now, engine: projections.NewEngine(log, set, log)}
 	s.discovery = discovery.New(discovery.Options{
 		Log: log, Engine: s.engine, Source: s.source, Version: version, Load: func() (*config.Config, error) { return load(key) }, Logger: logger, Now: p.now,
-		VerifyOnStart: o.verifyOnStart, Mark: folderMark(p.dataDir, s.source), CallKey: sqlite.DeriveKey(key, "call arguments"),
+		LookEvery: p.lookEvery, VerifyOnStart: o.verifyOnStart, Mark: folderMark(p.dataDir, s.source), CallKey: sqlite.DeriveKey(key, "call arguments"),
 	})
 	operator, err := access.OperatorToken(p.dataDir)
 	if err != nil {
