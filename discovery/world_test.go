@@ -44,7 +44,7 @@ type world struct {
 	// held keeps a service that was started from attempting anything until it is closed;
 	// nil: nothing does.
 	held chan struct{}
-	look    time.Duration // LookEvery
+	look time.Duration // LookEvery
 	// through stands between the service and its log; nil: nothing does.
 	through func(events.Log) events.Log
 }
