@@ -66,12 +66,12 @@ func newArchive() *archive { return &archive{most: maxArchiveBytes, marks: marks
 func (a *archive) due(hash string, at events.Sequence) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	m, _ := a.last(hash, at)
-	return at >= m.At+a.marks.Every
+	return at >= a.last(hash, at).At+a.marks.Every
 }
 
-// last returns the last mark up to a place, false if there is none.
-func (a *archive) last(hash string, upTo events.Sequence) (mark, bool) {
+// last returns the last mark up to a place, the zero mark if there is none. It is
+// called with mu held.
+func (a *archive) last(hash string, upTo events.Sequence) mark {
 	for i := range a.marks.Tracks {
 		if t := &a.marks.Tracks[i]; t.Rules == hash {
 			n, found := t.search(upTo)
@@ -79,11 +79,11 @@ func (a *archive) last(hash string, upTo events.Sequence) (mark, bool) {
 				n++
 			}
 			if n > 0 {
-				return t.Marks[n-1], true
+				return t.Marks[n-1]
 			}
 		}
 	}
-	return mark{}, false
+	return mark{}
 }
 
 // search returns where in the track a place is, or belongs.
@@ -91,13 +91,16 @@ func (t *track) search(at events.Sequence) (int, bool) {
 	return slices.BinarySearchFunc(t.Marks, at, func(m mark, at events.Sequence) int { return int(m.At - at) })
 }
 
-// before returns a state of the caller's own, folded under set to the last mark up
-// to a place, or to nothing.
-func (a *archive) before(set *rules.Set, upTo events.Sequence) (*State, error) {
+// before returns the last mark under set up to a place, the zero mark if there is none.
+func (a *archive) before(set *rules.Set, upTo events.Sequence) mark {
 	a.mu.Lock()
-	m, ok := a.last(set.Hash(), upTo)
-	a.mu.Unlock()
-	if !ok {
+	defer a.mu.Unlock()
+	return a.last(set.Hash(), upTo)
+}
+
+// restore returns the state at the mark under its set, the empty one for the zero mark.
+func (m mark) restore(set *rules.Set) (*State, error) {
+	if m.At == 0 {
 		return New(set), nil
 	}
 	body, err := inflate(m.Body)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"sync"
 
 	"mcpledger/events"
@@ -73,7 +74,7 @@ func (e *Engine) CatchUp(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := e.advance(ctx, state, 0); err != nil {
+	if err := e.advance(state, e.unfolded(ctx, from, 0)); err != nil {
 		return fmt.Errorf("catch up: %w", err)
 	}
 	e.mu.Lock()
@@ -102,16 +103,26 @@ func (e *Engine) restore(ctx context.Context) *State {
 
 func snapshotVersion(set *rules.Set) string { return FoldVersion + "/" + set.Hash() }
 
-// advance folds the events after state's place and before the sequence given, 0 for
-// all there are, and leaves marks on the way.
-func (e *Engine) advance(ctx context.Context, state *State, before events.Sequence) error {
-	for event, err := range e.log.Read(ctx, events.Query{After: state.Sequence(), Before: before, Bare: true}) {
+// pieceEvents is how many events are read ahead at a time.
+const pieceEvents = 256
+
+// unfolded begins to read the events after a place and before another, 0 for all there
+// are.
+func (e *Engine) unfolded(ctx context.Context, after, before events.Sequence) iter.Seq2[[]events.Event, error] {
+	return events.Ahead(ctx, e.log, events.Query{After: after, Before: before, Bare: true}, pieceEvents)
+}
+
+// advance folds the events that follow state's place, and leaves marks on the way.
+func (e *Engine) advance(state *State, unfolded iter.Seq2[[]events.Event, error]) error {
+	for piece, err := range unfolded {
 		if err != nil {
 			return fmt.Errorf("fold after %d: %w", state.Sequence(), err)
 		}
-		state.Apply(event)
-		if err := e.mark(state); err != nil {
-			return err
+		for i := range piece {
+			state.Apply(piece[i])
+			if err := e.mark(state); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -128,24 +128,33 @@ func (a *activations) upTo(ctx context.Context, log events.Log, place events.Seq
 	return activation{}, nil
 }
 
-// foldTo returns the fold of the events up to and including a place, from the last
-// mark before it.
+// foldTo returns the fold of the events up to and including a place.
 func (e *Engine) foldTo(ctx context.Context, upTo events.Sequence, set *rules.Set) (*State, error) {
 	if state := e.recent.state(set, upTo); state != nil {
 		return state, nil
 	}
-	e.loadArchive(ctx)
-	state, err := e.archive.before(set, upTo)
+	state, err := e.foldFromMark(ctx, upTo, upTo+1, set)
 	if err != nil {
 		return nil, err
 	}
-	if state.Sequence() < upTo {
-		if err := e.advance(ctx, state, upTo+1); err != nil {
-			return nil, err
-		}
-	}
 	e.recent.keep(state)
 	return state, nil
+}
+
+// foldFromMark returns a state of the caller's own, folded from the last mark up to a
+// place to the event before another place, 0 for all there are. The events are read
+// while the mark is restored.
+func (e *Engine) foldFromMark(ctx context.Context, markUpTo, before events.Sequence, set *rules.Set) (*State, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	e.loadArchive(ctx)
+	m := e.archive.before(set, markUpTo)
+	unfolded := e.unfolded(ctx, m.At, before)
+	state, err := m.restore(set)
+	if err != nil {
+		return nil, err
+	}
+	return state, e.advance(state, unfolded)
 }
 
 // recentStates keeps the past states and sets asked for last, since the questions

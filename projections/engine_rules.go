@@ -89,12 +89,7 @@ func (e *Engine) foldToHead(ctx context.Context, set *rules.Set) (*State, error)
 	if err != nil {
 		return nil, err
 	}
-	e.loadArchive(ctx)
-	state, err := e.archive.before(set, head.Sequence)
-	if err != nil {
-		return nil, err
-	}
-	return state, e.advance(ctx, state, 0)
+	return e.foldFromMark(ctx, head.Sequence, 0, set)
 }
 
 // Compare returns what would be different now if set were active: was is as it is,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -59,7 +60,7 @@ func Run(ctx context.Context, log events.Log, baseline, candidate *rules.Set, op
 		}
 		was, is := fold(base, other, piece)
 		tally.compare(piece, was, is)
-		if opts.Progress != nil && len(piece) > 0 {
+		if opts.Progress != nil {
 			opts.Progress(piece[len(piece)-1].Sequence, head.Sequence)
 		}
 	}
@@ -68,6 +69,15 @@ func Run(ctx context.Context, log events.Log, baseline, candidate *rules.Set, op
 	report := tally.report(base, other)
 	report.DurationMS = now().Sub(began).Milliseconds()
 	return report, nil
+}
+
+// pieceEvents is how many events are folded at a time.
+var pieceEvents = 512
+
+// pieces yields the log up to and including a place. The next are read and decoded
+// while one is folded.
+func pieces(ctx context.Context, log events.Log, upTo events.Sequence) iter.Seq2[[]events.Event, error] {
+	return events.Ahead(ctx, log, events.Query{Before: upTo + 1, Bare: true}, pieceEvents)
 }
 
 // mentioned returns ErrUnknownServer if the log has no event about a server.
