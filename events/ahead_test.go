@@ -58,7 +58,10 @@ func TestReadingAheadGivesEveryEventOnceInOrder(t *testing.T) {
 func TestReadingAheadEndsWithItsReader(t *testing.T) {
 	for name, use := range map[string]func(*testing.T, iter.Seq2[[]events.Event, error], context.CancelFunc){
 		"who has enough": func(t *testing.T, pieces iter.Seq2[[]events.Event, error], _ context.CancelFunc) {
-			for range pieces {
+			for _, err := range pieces {
+				if err != nil {
+					t.Error(err)
+				}
 				return
 			}
 		},

@@ -73,18 +73,6 @@ func register[D Data]() {
 	}
 }
 
-// EncodeData writes a payload's JSON, long texts inline. Raw JSON inside the payload
-// keeps its bytes but for white space.
-func EncodeData(d Data) (json.RawMessage, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(d); err != nil {
-		return nil, fmt.Errorf("encode %s: %w", d.EventType(), err)
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
 // DecodeData reads a payload's JSON, long texts inline. A type it does not know
 // gives Unknown and no error.
 func DecodeData(t Type, raw json.RawMessage) (Data, error) {

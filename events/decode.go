@@ -125,6 +125,7 @@ func (s *shape) decode(d *decoder, b []byte, v reflect.Value) ([]byte, bool) {
 		return b[1:], true
 	}
 	var seen uint64
+	next := 0 // the field that most likely comes: they are written in order
 	for {
 		if len(b) == 0 || b[0] != '"' {
 			return nil, false
@@ -135,7 +136,8 @@ func (s *shape) decode(d *decoder, b []byte, v reflect.Value) ([]byte, bool) {
 		}
 		name := b[1:end]
 		b = b[end+2:]
-		i, known := s.byName[string(name)]
+		i, known := s.find(name, next)
+		next = i + 1
 		switch {
 		case !known:
 			// encoding/json matches names in any case, and reads escapes in them.
@@ -169,6 +171,15 @@ func (s *shape) decode(d *decoder, b []byte, v reflect.Value) ([]byte, bool) {
 			return nil, false
 		}
 	}
+}
+
+// find returns the place of the field with that name, which may be next.
+func (s *shape) find(name []byte, next int) (place int, known bool) {
+	if next < len(s.fields) && s.fields[next].name == string(name) {
+		return next, true
+	}
+	place, known = s.byName[string(name)]
+	return place, known
 }
 
 // resembles reports whether name may stand for one of the fields without being

@@ -19,9 +19,8 @@ func (l *Log) Append(ctx context.Context, batch []events.Event) (events.Receipt,
 	l.writer.callers.Add(1)
 	defer l.writer.callers.Add(-1)
 	r := &request{batch: make([]prepared, len(batch))}
-	for i, e := range batch {
-		var err error
-		if r.batch[i], err = prepare(e); err != nil {
+	for i := range batch {
+		if err := r.batch[i].prepare(batch[i]); err != nil {
 			return events.Receipt{}, err
 		}
 	}

@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"database/sql"
@@ -84,12 +85,15 @@ func callStarted() events.Event {
 }
 
 // BenchmarkAppend64 has 64 callers append single events, against a floor of one
-// caller that has 64 rows at hand for each transaction. The bar is 0.8.
+// caller that has 64 rows at hand for each transaction, just before. The bar is 0.8 of
+// the floor. Told is the pass in the middle by its ratio: on a machine that others use,
+// single passes say anything.
 func BenchmarkAppend64(b *testing.B) {
 	const callers, each = 64, 64
 	f := newFloor(b)
 	l := open(b, b.TempDir())
-	var ours, floors time.Duration
+	type pass struct{ ours, floor time.Duration }
+	var all []pass
 	for b.Loop() {
 		rows := make([][]any, callers*each)
 		batches := make([][]events.Event, callers*each)
@@ -100,7 +104,7 @@ func BenchmarkAppend64(b *testing.B) {
 		for i := range each {
 			f.commit(b, rows[i*callers:(i+1)*callers])
 		}
-		floors += time.Since(begin)
+		floor := time.Since(begin)
 
 		begin = time.Now()
 		var wg sync.WaitGroup
@@ -115,12 +119,14 @@ func BenchmarkAppend64(b *testing.B) {
 			})
 		}
 		wg.Wait()
-		ours += time.Since(begin)
+		all = append(all, pass{time.Since(begin), floor})
 	}
-	n := float64(b.N * callers * each)
-	b.ReportMetric(n/ours.Seconds(), "events/s")
-	b.ReportMetric(n/floors.Seconds(), "floor-events/s")
-	b.ReportMetric(floors.Seconds()/ours.Seconds(), "of-floor")
+	ofFloor := func(p pass) float64 { return p.floor.Seconds() / p.ours.Seconds() }
+	slices.SortFunc(all, func(a, b pass) int { return cmp.Compare(ofFloor(a), ofFloor(b)) })
+	middle := all[len(all)/2]
+	b.ReportMetric(callers*each/middle.ours.Seconds(), "events/s")
+	b.ReportMetric(callers*each/middle.floor.Seconds(), "floor-events/s")
+	b.ReportMetric(ofFloor(middle), "of-floor")
 }
 
 // BenchmarkAppend1 has one caller append single events, against single-row

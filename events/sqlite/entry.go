@@ -89,9 +89,9 @@ type prepared struct {
 	event    events.Event // as a reader will see it
 }
 
-// newPrepared returns an entry with its row.
-func newPrepared(e entry, contents []events.Content) prepared {
-	p := prepared{entry: e, contents: contents}
+// set prepares an entry.
+func (p *prepared) set(e entry, contents []events.Content) {
+	p.entry, p.contents = e, contents
 	p.row[1] = idValue(e.id)
 	if e.time != noTime {
 		p.row[5] = e.time
@@ -102,39 +102,38 @@ func newPrepared(e entry, contents []events.Content) prepared {
 		p.row[13] = e.traceParent
 	}
 	p.row[14] = pack(e.data)
-	return p
 }
 
 // prepare checks and encodes an event. Its errors are events.ErrInvalid.
-func prepare(e events.Event) (prepared, error) {
+func (p *prepared) prepare(e events.Event) error {
 	if err := events.Validate(e); err != nil {
-		return prepared{}, err
+		return err
 	}
 	raw, err := events.EncodeData(e.Data)
 	if err != nil {
-		return prepared{}, fmt.Errorf("%w: %s: %w", events.ErrInvalid, e.ID, err)
+		return fmt.Errorf("%w: %s: %w", events.ErrInvalid, e.ID, err)
 	}
 	stored, contents, err := events.Externalize(e.Type, raw)
 	if err != nil {
-		return prepared{}, fmt.Errorf("%w: %s: %w", events.ErrInvalid, e.ID, err)
+		return fmt.Errorf("%w: %s: %w", events.ErrInvalid, e.ID, err)
 	}
 	// Decoded again, the payload is what a reader will see: a fold that is fed at
 	// commit and one that is fed from disk must not differ by what JSON drops.
 	if e.Data, err = events.DecodeData(e.Type, raw); err != nil {
-		return prepared{}, fmt.Errorf("%w: %s: %w", events.ErrInvalid, e.ID, err)
+		return fmt.Errorf("%w: %s: %w", events.ErrInvalid, e.ID, err)
 	}
 	e.Raw = raw
 	if !e.Time.IsZero() {
 		e.Time = time.Unix(0, e.Time.UnixNano()).UTC()
 	}
-	p := newPrepared(entry{
+	p.set(entry{
 		id: e.ID, source: e.Source, typ: string(e.Type), subject: string(e.Subject),
 		time: nanoseconds(e.Time), dataVersion: int64(e.DataVersion), configKey: string(e.ConfigKey),
 		runID: e.RunID, attemptID: e.AttemptID, callID: e.CallID,
 		actor: e.Actor, traceParent: e.TraceParent, data: stored,
 	}, contents)
 	p.event = e
-	return p, nil
+	return nil
 }
 
 // event gives the entry as a reader sees it. resolve returns a content by its hash.

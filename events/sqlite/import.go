@@ -92,7 +92,8 @@ func (im *importer) record(opts ImportOptions) (events.LogImported, error) {
 		return imported, err
 	}
 	now := opts.Now()
-	p, err := prepare(events.Event{
+	var p prepared
+	err = p.prepare(events.Event{
 		ID: id.String(), Source: opts.Source, Type: events.TypeLogImported,
 		Time: now, DataVersion: 1, Actor: opts.Actor, Data: imported,
 	})
@@ -192,7 +193,8 @@ func (im *importer) content(c *exportContent) error {
 }
 
 func (im *importer) event(x *exportEvent) error {
-	p := newPrepared(x.entry(), im.pending)
+	var p prepared
+	p.set(x.entry(), im.pending)
 	if want := im.store.head.sequence + 1; p.sequence != want {
 		return damagedExport("it has event %d, expected was %d", p.sequence, want)
 	}

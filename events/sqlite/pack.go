@@ -36,7 +36,7 @@ var wordIndex = func() map[string]int {
 
 // pack gives the packed form of compact JSON.
 func pack(src []byte) []byte {
-	out := make([]byte, 0, len(src)/2+16)
+	out := make([]byte, 0, len(src))
 	for i := 0; i < len(src); {
 		switch c := src[i]; c {
 		case '{':
