@@ -53,7 +53,14 @@ func selectContent(ctx context.Context, db rowQuerier, hash string) ([]byte, err
 	return body, err
 }
 
-// parseDigest reads a SHA-256 in hex.
+// hexText gives a SHA-256 in hex.
+func hexText(d digest) string {
+	var text [2 * len(d)]byte
+	hex.Encode(text[:], d[:])
+	return string(text[:])
+}
+
+// parseDigest reads what hexText wrote.
 func parseDigest(s string) (digest, error) {
 	var d digest
 	if len(s) != hex.EncodedLen(len(d)) {

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"database/sql/driver"
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"math"
 	"time"
@@ -87,6 +86,7 @@ type prepared struct {
 	row      [columnCount]driver.Value // but for what the log assigns, and names
 	contents []events.Content
 	event    events.Event // as a reader will see it
+	added    bool         // it is new, and not a duplicate
 }
 
 // set prepares an entry.
@@ -143,7 +143,7 @@ func (e *entry) event(resolve func(hash string) (*events.Loaded, error)) (events
 		return events.Event{}, fmt.Errorf("event %d: %w", e.sequence, err)
 	}
 	whole := e.around(data)
-	whole.Raw, whole.Hash = raw, hex.EncodeToString(e.hash[:])
+	whole.Raw, whole.Hash = raw, hexText(e.hash)
 	return whole, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"database/sql"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -121,7 +120,7 @@ func (x *exporter) run(ctx context.Context) error {
 				return err
 			}
 			end.Events++
-			end.Hash = hex.EncodeToString(e.hash[:])
+			end.Hash = hexText(e.hash)
 		}
 	}
 	if err := x.enc.Encode(exportLine{End: &end}); err != nil {
@@ -207,7 +206,7 @@ func newExportEvent(e *entry) *exportEvent {
 		Sequence: e.sequence, ID: e.id, Source: e.source, Type: e.typ, Subject: e.subject,
 		Time: timeOf(e.time), DataVersion: e.dataVersion, RecordedAt: timeOf(e.recordedAt),
 		ConfigKey: e.configKey, RunID: e.runID, AttemptID: e.attemptID, CallID: e.callID,
-		Actor: e.actor, TraceParent: e.traceParent, Data: json.RawMessage(e.data), Hash: hex.EncodeToString(e.hash[:]),
+		Actor: e.actor, TraceParent: e.traceParent, Data: json.RawMessage(e.data), Hash: hexText(e.hash),
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 
@@ -24,7 +23,7 @@ func (p place) headOf() events.Head {
 	if p.sequence == 0 {
 		return events.Head{}
 	}
-	return events.Head{Sequence: events.Sequence(p.sequence), Hash: hex.EncodeToString(p.hash[:])}
+	return events.Head{Sequence: events.Sequence(p.sequence), Hash: hexText(p.hash)}
 }
 
 // sign returns the signature of a place under the key of a data folder.

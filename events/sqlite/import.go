@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -224,7 +223,7 @@ func (im *importer) event(x *exportEvent) error {
 		return damagedExport("event %d has the source and id of an earlier one", x.Sequence)
 	case err != nil:
 		return err
-	case hex.EncodeToString(p.hash[:]) != x.Hash:
+	case hexText(p.hash) != x.Hash:
 		return damagedExport("event %d is not what was exported: its content and the hash before it give another hash", x.Sequence)
 	}
 	im.pending = nil

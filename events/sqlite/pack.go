@@ -133,7 +133,7 @@ func packRef(out, src []byte) ([]byte, bool) {
 		return nil, false
 	}
 	hash, err := parseDigest(text)
-	if err != nil || hex.EncodeToString(hash[:]) != text {
+	if err != nil || hexText(hash) != text {
 		return nil, false
 	}
 	code := byte(packedDocument)

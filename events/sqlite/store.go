@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"encoding/hex"
 	"errors"
 	"fmt"
 
@@ -18,11 +17,11 @@ type store struct {
 	key  []byte
 
 	head         place
-	lastRecorded int64 // recorded_at of the event at head
-	ids          map[string]int64
-	fresh        []string        // names numbered since begin
-	kept         map[digest]bool // contents known to be in the database; a cache
-	stale        bool            // the fields above may differ from the database
+	lastRecorded int64                   // recorded_at of the event at head
+	ids          map[string]driver.Value // of names; int64
+	fresh        []string                // names numbered since begin
+	kept         map[digest]bool         // contents known to be in the database; a cache
+	stale        bool                    // the fields above may differ from the database
 	buf          []byte
 
 	args                                                        []driver.NamedValue // of exec, used again
@@ -124,7 +123,7 @@ func (s *store) begin() error {
 
 // reload takes the end of the chain from the database.
 func (s *store) reload() error {
-	s.ids, s.kept = map[string]int64{}, map[digest]bool{}
+	s.ids, s.kept = map[string]driver.Value{}, map[digest]bool{}
 	s.head, s.lastRecorded = place{}, 0
 	var hash []byte
 	err := s.conn.QueryRowContext(background,
@@ -156,14 +155,14 @@ func (s *store) rollback() {
 }
 
 // addAll stores a batch at the end of the chain, all or nothing, and returns the
-// events' places in receipt and those that are new in stored. An events.ErrConflict
-// leaves the transaction as it was; after any other error it must be rolled back.
-func (s *store) addAll(batch []prepared, recordedAt int64) (receipt events.Receipt, stored []events.Event, err error) {
+// events' places. An events.ErrConflict leaves the transaction as it was; after any
+// other error it must be rolled back.
+func (s *store) addAll(batch []prepared, recordedAt int64) (receipt events.Receipt, err error) {
 	single := len(batch) == 1
 	before := mark{s.head, s.lastRecorded, len(s.fresh)}
 	if !single {
 		if _, err := s.exec(s.save); err != nil {
-			return events.Receipt{}, nil, err
+			return events.Receipt{}, err
 		}
 	}
 	receipt.Sequences = make([]events.Sequence, 0, len(batch))
@@ -174,29 +173,29 @@ func (s *store) addAll(batch []prepared, recordedAt int64) (receipt events.Recei
 		switch {
 		case errors.Is(err, events.ErrConflict) && !single:
 			if _, err := s.exec(s.undo); err != nil {
-				return events.Receipt{}, nil, err
+				return events.Receipt{}, err
 			}
 			if _, err := s.exec(s.release); err != nil {
-				return events.Receipt{}, nil, err
+				return events.Receipt{}, err
 			}
 			s.returnTo(before)
-			return events.Receipt{}, nil, err
+			return events.Receipt{}, err
 		case err != nil:
-			return events.Receipt{}, nil, err
+			return events.Receipt{}, err
 		case first < p.sequence:
 			receipt.Duplicates++
 			receipt.Sequences = append(receipt.Sequences, events.Sequence(first))
 		default:
 			receipt.Sequences = append(receipt.Sequences, events.Sequence(p.sequence))
-			stored = append(stored, p.stored())
+			p.added = true
 		}
 	}
 	if !single {
 		if _, err := s.exec(s.release); err != nil {
-			return events.Receipt{}, nil, err
+			return events.Receipt{}, err
 		}
 	}
-	return receipt, stored, nil
+	return receipt, nil
 }
 
 // mark is the state of a store before a batch that may have to be undone.
@@ -279,7 +278,7 @@ func (s *store) earlier(p *prepared) (int64, error) {
 
 // numberOf returns the number of a name, giving it one if it has none; nil for the
 // empty name.
-func (s *store) numberOf(name string) (any, error) {
+func (s *store) numberOf(name string) (driver.Value, error) {
 	if name == "" {
 		return nil, nil
 	}
@@ -334,6 +333,6 @@ func (p *prepared) stored() events.Event {
 	e := p.event
 	e.Sequence = events.Sequence(p.sequence)
 	e.RecordedAt = timeOf(p.recordedAt)
-	e.Hash = hex.EncodeToString(p.hash[:])
+	e.Hash = hexText(p.hash)
 	return e
 }

@@ -18,7 +18,6 @@ type request struct {
 	snapshot *snapshot // stored beside the events; batch is empty then
 
 	receipt events.Receipt
-	stored  []events.Event // those of the batch that were new
 	err     error
 	done    chan struct{} // closed when the fields above are set
 }
@@ -131,7 +130,7 @@ func (w *writer) commit(group []*request) {
 	}
 	for _, r := range group {
 		if err != nil {
-			r.receipt, r.stored, r.err = events.Receipt{}, nil, err
+			r.receipt, r.err = events.Receipt{}, err
 		}
 		close(r.done)
 	}
@@ -152,12 +151,12 @@ func (w *writer) transact(group []*request) error {
 			}
 			continue
 		}
-		receipt, stored, err := s.addAll(r.batch, recordedAt)
+		receipt, err := s.addAll(r.batch, recordedAt)
 		if err != nil && !isConflict(err) {
 			s.rollback()
 			return w.failed(err)
 		}
-		r.receipt, r.stored, r.err = receipt, stored, err
+		r.receipt, r.err = receipt, err
 	}
 	if err := s.commit(); err != nil {
 		s.rollback()
@@ -173,9 +172,20 @@ func (w *writer) failed(err error) error {
 // announce tells everybody of a commit, in the order in which it must be seen:
 // Head, those registered with OnCommit, Follow.
 func (w *writer) announce(group []*request) {
-	var stored []events.Event
+	n := 0
 	for _, r := range group {
-		stored = append(stored, r.stored...)
+		n += len(r.receipt.Sequences) - r.receipt.Duplicates
+	}
+	stored := make([]events.Event, 0, n)
+	for _, r := range group {
+		if r.err != nil {
+			continue
+		}
+		for i := range r.batch {
+			if p := &r.batch[i]; p.added {
+				stored = append(stored, p.stored())
+			}
+		}
 	}
 	if len(stored) == 0 {
 		return
