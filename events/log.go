@@ -112,6 +112,7 @@ type Query struct {
 	Before    Sequence // exclusive; 0: no bound
 	Subject   ServerName
 	Types     []Type // any of these
+	Without   []Type // none of these
 	Source    string
 	ConfigKey ConfigKey
 	RunID     string

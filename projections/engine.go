@@ -67,6 +67,10 @@ func NewEngine(log events.Log, set *rules.Set, store SnapshotStore) *Engine {
 func (e *Engine) CatchUp(ctx context.Context) error {
 	e.changing.Lock()
 	defer e.changing.Unlock()
+	head, err := e.log.Head(ctx) // what comes after it, committed is told of
+	if err != nil {
+		return fmt.Errorf("catch up: %w", err)
+	}
 	state := e.restore(ctx)
 	from := state.Sequence()
 	if from > 0 {
@@ -74,7 +78,7 @@ func (e *Engine) CatchUp(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := e.advance(state, e.unfolded(ctx, from, 0)); err != nil {
+	if err := e.advance(ctx, state, head.Sequence, e.unfolded(ctx, from, head.Sequence)); err != nil {
 		return fmt.Errorf("catch up: %w", err)
 	}
 	e.mu.Lock()
@@ -106,14 +110,15 @@ func snapshotVersion(set *rules.Set) string { return FoldVersion + "/" + set.Has
 // pieceEvents is how many events are read ahead at a time.
 const pieceEvents = 256
 
-// unfolded begins to read the events after a place and before another, 0 for all there
-// are.
-func (e *Engine) unfolded(ctx context.Context, after, before events.Sequence) iter.Seq2[[]events.Event, error] {
-	return events.Ahead(ctx, e.log, events.Query{After: after, Before: before, Bare: true}, pieceEvents)
+// unfolded begins to read the events after a place, up to another one, that a state
+// rests on.
+func (e *Engine) unfolded(ctx context.Context, after, upTo events.Sequence) iter.Seq2[[]events.Event, error] {
+	return events.Ahead(ctx, e.log, events.Query{After: after, Before: upTo + 1, Without: restsOnNone, Bare: true}, pieceEvents)
 }
 
-// advance folds the events that follow state's place, and leaves marks on the way.
-func (e *Engine) advance(state *State, unfolded iter.Seq2[[]events.Event, error]) error {
+// advance folds what is unfolded of the events that follow state's place, so that the
+// state is the one at upTo, and leaves marks on the way.
+func (e *Engine) advance(ctx context.Context, state *State, upTo events.Sequence, unfolded iter.Seq2[[]events.Event, error]) error {
 	for piece, err := range unfolded {
 		if err != nil {
 			return fmt.Errorf("fold after %d: %w", state.Sequence(), err)
@@ -124,6 +129,15 @@ func (e *Engine) advance(state *State, unfolded iter.Seq2[[]events.Event, error]
 				return err
 			}
 		}
+	}
+	if state.Sequence() >= upTo {
+		return nil
+	}
+	for event, err := range e.log.Read(ctx, events.Query{After: upTo - 1, Limit: 1, Bare: true}) {
+		if err != nil {
+			return fmt.Errorf("fold event %d: %w", upTo, err)
+		}
+		state.Apply(event)
 	}
 	return nil
 }

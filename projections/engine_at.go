@@ -133,7 +133,7 @@ func (e *Engine) foldTo(ctx context.Context, upTo events.Sequence, set *rules.Se
 	if state := e.recent.state(set, upTo); state != nil {
 		return state, nil
 	}
-	state, err := e.foldFromMark(ctx, upTo, upTo+1, set)
+	state, err := e.foldFromMark(ctx, upTo, set)
 	if err != nil {
 		return nil, err
 	}
@@ -141,20 +141,19 @@ func (e *Engine) foldTo(ctx context.Context, upTo events.Sequence, set *rules.Se
 	return state, nil
 }
 
-// foldFromMark returns a state of the caller's own, folded from the last mark up to a
-// place to the event before another place, 0 for all there are. The events are read
-// while the mark is restored.
-func (e *Engine) foldFromMark(ctx context.Context, markUpTo, before events.Sequence, set *rules.Set) (*State, error) {
+// foldFromMark returns a state of the caller's own, folded up to a place from the last
+// mark before it. The events are read while the mark is restored.
+func (e *Engine) foldFromMark(ctx context.Context, upTo events.Sequence, set *rules.Set) (*State, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	e.loadArchive(ctx)
-	m := e.archive.before(set, markUpTo)
-	unfolded := e.unfolded(ctx, m.At, before)
+	m := e.archive.before(set, upTo)
+	unfolded := e.unfolded(ctx, m.At, upTo)
 	state, err := m.restore(set)
 	if err != nil {
 		return nil, err
 	}
-	return state, e.advance(state, unfolded)
+	return state, e.advance(ctx, state, upTo, unfolded)
 }
 
 // recentStates keeps the past states and sets asked for last, since the questions

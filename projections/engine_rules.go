@@ -83,13 +83,14 @@ func (e *Engine) drop(place **follower) {
 	*place = nil
 }
 
-// foldToHead returns a state of the caller's own, folded to the end of the log.
+// foldToHead returns a state of the caller's own, folded to the end that the log has
+// now.
 func (e *Engine) foldToHead(ctx context.Context, set *rules.Set) (*State, error) {
 	head, err := e.log.Head(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return e.foldFromMark(ctx, head.Sequence, 0, set)
+	return e.foldFromMark(ctx, head.Sequence, set)
 }
 
 // Compare returns what would be different now if set were active: was is as it is,

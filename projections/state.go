@@ -176,8 +176,15 @@ func (s *State) Apply(e events.Event) {
 		}
 	case events.ServiceStopped, events.DiscoveryRunStarted, events.DiscoveryRunCompleted,
 		events.ToolCallRefused, events.SessionDiscarded, events.LogImported:
-		// Facts for the history; no state rests on them.
+		// Facts for the history, restsOnNone.
 	}
+}
+
+// restsOnNone are the types that no state rests on. A fold to a place need not read
+// them, but for the event at the place itself.
+var restsOnNone = []events.Type{
+	events.TypeServiceStopped, events.TypeDiscoveryRunStarted, events.TypeDiscoveryRunCompleted,
+	events.TypeToolCallRefused, events.TypeSessionDiscarded, events.TypeLogImported,
 }
 
 func (s *State) applyDiscovery(e events.Event) {

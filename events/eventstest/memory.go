@@ -247,6 +247,7 @@ func matches(q events.Query, e events.Event) bool {
 	case e.Sequence <= q.After, q.Before > 0 && e.Sequence >= q.Before,
 		q.Subject != "" && e.Subject != q.Subject,
 		len(q.Types) > 0 && !slices.Contains(q.Types, e.Type),
+		slices.Contains(q.Without, e.Type),
 		q.Source != "" && e.Source != q.Source,
 		q.ConfigKey != "" && e.ConfigKey != q.ConfigKey,
 		q.RunID != "" && e.RunID != q.RunID,

@@ -50,10 +50,12 @@ func (l *Log) newPager(ctx context.Context, q events.Query) (*pager, error) {
 	if q.Before > 0 {
 		p.high = int64(q.Before)
 	}
-	types := make([]string, len(q.Types))
-	for i, t := range q.Types {
-		types[i] = string(t)
+	without, err := l.numbers(ctx, texts(q.Without))
+	if err != nil {
+		return nil, err
 	}
+	p.isNoneOf("type", without)
+	types := texts(q.Types)
 	var typeIDs []int64
 	for _, c := range []struct {
 		column string
@@ -215,6 +217,13 @@ func (f *filter) isOneOf(column string, numbers []int64) {
 	f.where += " AND " + column + " IN (?" + strings.Repeat(", ?", len(numbers)-1) + ")"
 }
 
+// isNoneOf asks for rows whose column has none of the numbers.
+func (f *filter) isNoneOf(column string, numbers []int64) {
+	if len(numbers) > 0 {
+		f.isOneOf(column+" NOT", numbers)
+	}
+}
+
 // is asks for rows that fulfil condition; a nil value asks nothing.
 func (f *filter) is(condition string, value any) {
 	if value == nil {
@@ -254,6 +263,14 @@ func optional(name string) []string {
 		return nil
 	}
 	return []string{name}
+}
+
+func texts(types []events.Type) []string {
+	all := make([]string, len(types))
+	for i, t := range types {
+		all[i] = string(t)
+	}
+	return all
 }
 
 func clampedNanoseconds(t time.Time) int64 {
