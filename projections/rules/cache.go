@@ -101,7 +101,7 @@ func (c *cache) key(e *events.Evidence) cacheKey {
 	if e.StdoutJunk != nil {
 		v.junk = e.StdoutJunk.Excerpt
 	}
-	r := reading{e: e}
+	r := reading{e: *e}
 	for _, f := range []struct {
 		field numberField
 		into  *int64

@@ -22,7 +22,7 @@ var readings = sync.Pool{New: func() any { return new(reading) }}
 func (s *Set) judge(e *events.Evidence, f *filter) Verdict {
 	r := readings.Get().(*reading)
 	defer func() {
-		r.e = nil
+		r.e = events.Evidence{}
 		readings.Put(r)
 	}()
 	r.read(e)

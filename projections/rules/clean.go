@@ -14,24 +14,10 @@ func appendClean(dst []byte, texts ...string) []byte {
 	c := cleaner{dst: dst, first: len(dst)}
 	for _, text := range texts {
 		for len(text) > 0 {
-			var raw string
-			raw, text = cutLine(text)
-			c.line(raw)
+			text = c.line(text)
 		}
 	}
 	return c.dst
-}
-
-// cutLine cuts text after its first line, which ends with \n, \r\n or a lone \r.
-func cutLine(text string) (line, rest string) {
-	end := strings.IndexAny(text, "\n\r")
-	if end < 0 {
-		return text, ""
-	}
-	if strings.HasPrefix(text[end:], "\r\n") {
-		return text[:end], text[end+2:]
-	}
-	return text[:end], text[end+1:]
 }
 
 // cleaner appends cleaned lines to dst, where its own begin at first.
@@ -41,13 +27,14 @@ type cleaner struct {
 	branch int // 1 + the indent of the tree branch the last line belongs to; 0: none
 }
 
-func (c *cleaner) line(raw string) {
+// line appends the first line of text and returns what follows it.
+func (c *cleaner) line(text string) (rest string) {
 	joined := len(c.dst) > c.first
 	if joined {
 		c.dst = append(c.dst, '\n')
 	}
 	start := len(c.dst)
-	c.dst = appendPlain(c.dst, raw)
+	c.dst, rest = appendPlain(c.dst, text)
 	body := bytes.TrimRight(c.dst[start:], " ")
 	indent := indentOf(body)
 	content := body[indent:]
@@ -71,6 +58,7 @@ func (c *cleaner) line(raw string) {
 	if tail := c.dst[start+indent:]; bytes.HasPrefix(tail, []byte("npm ERR!")) {
 		c.dst = slices.Replace(c.dst, start+indent, start+indent+len("npm ERR!"), []byte("npm error")...)
 	}
+	return rest
 }
 
 func indentOf(line []byte) int {
@@ -128,49 +116,84 @@ const (
 	longS  = "\u017f" // s
 )
 
-// appendPlain appends one line without escape sequences and control codes; a tab
-// becomes a space.
-func appendPlain(dst []byte, line string) []byte {
-	for i := 0; i < len(line); i++ {
-		switch b := line[i]; {
+// special marks the bytes that appendPlain does not take as they are: control codes,
+// and those with which something else begins.
+var special = func() (table [256]bool) {
+	for b := range byte(' ') {
+		table[b] = true
+	}
+	for _, b := range []byte{0x7f, '[', kelvin[0], longS[0]} {
+		table[b] = true
+	}
+	return table
+}()
+
+// appendPlain appends the first line of text without escape sequences and control
+// codes, a tab as a space, and returns what follows the line. A line ends with \n,
+// \r\n or a lone \r.
+func appendPlain(dst []byte, text string) (line []byte, rest string) {
+	for len(text) > 0 {
+		n := 0
+		for n < len(text) && !special[text[n]] {
+			n++
+		}
+		dst = append(dst, text[:n]...)
+		if text = text[n:]; text == "" {
+			break
+		}
+		n = 1 // what is read of the text
+		switch b := text[0]; {
+		case strings.HasPrefix(text, "\r\n"):
+			return dst, text[2:]
+		case b == '\n' || b == '\r':
+			return dst, text[1:]
 		case b == 0x1b:
-			i += lenEscape(line[i:]) - 1
-		case b == '[' && lenColour(line[i:]) > 0:
-			i += lenColour(line[i:]) - 1
+			n = lenEscape(text)
+		case b == '[' && lenColour(text) > 0:
+			n = lenColour(text)
 		case b == '\t':
 			dst = append(dst, ' ')
 		case b < ' ' || b == 0x7f:
-		case b == kelvin[0] && strings.HasPrefix(line[i:], kelvin):
+		case strings.HasPrefix(text, kelvin):
 			dst = append(dst, 'K')
-			i += len(kelvin) - 1
-		case b == longS[0] && strings.HasPrefix(line[i:], longS):
+			n = len(kelvin)
+		case strings.HasPrefix(text, longS):
 			dst = append(dst, 's')
-			i += len(longS) - 1
+			n = len(longS)
 		default:
 			dst = append(dst, b)
 		}
+		text = text[n:]
 	}
-	return dst
+	return dst, ""
 }
 
-// lenEscape returns the length of the escape sequence that s begins with.
+// lenEscape returns the length of the escape sequence that s begins with, which ends
+// with the line at the latest.
 func lenEscape(s string) int {
-	if len(s) < 2 {
+	if len(s) < 2 || s[1] == '\n' || s[1] == '\r' {
 		return 1
 	}
 	switch s[1] {
 	case '[': // parameters, then one final byte
 		for i := 2; i < len(s); i++ {
-			if s[i] >= '@' && s[i] <= '~' {
+			switch {
+			case s[i] >= '@' && s[i] <= '~':
 				return i + 1
+			case s[i] == '\n' || s[i] == '\r':
+				return i
 			}
 		}
 		return len(s)
 	case ']': // up to BEL or ESC \
-		if end := strings.IndexAny(s[2:], "\a\x1b"); end >= 0 {
-			return 2 + end + 1
+		end := strings.IndexAny(s[2:], "\a\x1b\n\r")
+		switch {
+		case end < 0:
+			return len(s)
+		case s[2+end] == '\n' || s[2+end] == '\r':
+			return 2 + end
 		}
-		return len(s)
+		return 2 + end + 1
 	default:
 		return 2
 	}

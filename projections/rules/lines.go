@@ -41,6 +41,9 @@ type line struct {
 	cues    cue
 }
 
+// said returns where what the line says lies.
+func (l *line) said() span { return span{l.content, l.end} }
+
 // inBlock reports whether the line can be part of a block that says what failed.
 func (l *line) inBlock() bool { return l.kind >= kindProp }
 

@@ -73,7 +73,9 @@ func (p *prefix) tag() bool {
 		if i+1 >= len(p.raw) || p.raw[p.at+1] == '{' || string(p.raw[p.at:i+1]) == "[cause]" {
 			return false
 		}
-		p.setLevel(p.raw[p.at+1 : i])
+		if lvl := levelOf(p.raw[p.at+1 : i]); lvl != levelNone {
+			p.level = lvl
+		}
 		p.stamped = true
 		p.at = i + 1
 		return true
@@ -115,18 +117,19 @@ func (p *prefix) word() bool {
 		upper = upper && (p.raw[end] < 'a' || p.raw[end] > 'z')
 		end++
 	}
-	w := p.raw[p.at:end]
 	follows := byte(' ')
 	if end < len(p.raw) {
 		follows = p.raw[end]
 	}
-	if _, known := levels[lowerASCII(string(w))]; known && (upper && follows == ' ' || follows == ':') {
-		p.setLevel(w)
-		if follows == ':' {
-			return false
+	if upper && follows == ' ' || follows == ':' {
+		if lvl := levelOf(p.raw[p.at:end]); lvl != levelNone {
+			p.level = lvl
+			if follows == ':' {
+				return false
+			}
+			p.at, p.stamped = end, true
+			return true
 		}
-		p.at, p.stamped = end, true
-		return true
 	}
 	if p.dashed && end+2 < len(p.raw) && string(p.raw[end:end+3]) == " - " {
 		p.at = end
@@ -135,13 +138,14 @@ func (p *prefix) word() bool {
 	return false
 }
 
-func (p *prefix) setLevel(w []byte) {
-	if len(w) > 11 {
-		return
+// levelOf returns the level that a word is; levelNone when it is none.
+func levelOf(w []byte) level {
+	var low [len("information")]byte
+	if len(w) > len(low) {
+		return levelNone
 	}
-	if lvl := levels[lowerASCII(string(w))]; lvl != levelNone {
-		p.level = lvl
-	}
+	lowerBytes(low[:], w)
+	return levels[string(low[:len(w)])]
 }
 
 // lenTime returns the length of the date, time or both that b begins with; 0 when it

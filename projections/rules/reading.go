@@ -13,7 +13,7 @@ type span struct{ start, end int }
 // laid out one after another in one buffer, their lines told apart, and the decisive
 // block found. Its buffers are used again for the next failure.
 type reading struct {
-	e        *events.Evidence
+	e        events.Evidence
 	buf      []byte
 	low      []byte // buf with ASCII letters in lower case
 	fields   [textFieldCount]span
@@ -24,12 +24,14 @@ type reading struct {
 	hits     hits
 	found    []found // where the texts' conditions of the rule that matched last do
 	signed   []byte  // what the signature is made of
+	shown    []byte  // what people are shown
 }
 
 // read takes in the evidence.
 func (r *reading) read(e *events.Evidence) {
 	*r = reading{
-		e: e, buf: r.buf[:0], low: r.low[:0], lines: r.lines[:0], hits: r.hits, found: r.found[:0], signed: r.signed[:0],
+		e: *e, buf: r.buf[:0], low: r.low[:0], lines: r.lines[:0],
+		hits: r.hits, found: r.found[:0], signed: r.signed[:0], shown: r.shown[:0],
 	}
 	r.field(textCommand, e.Command)
 	r.field(textProtocol, e.ProtocolVersion)
@@ -61,7 +63,7 @@ func (r *reading) field(f textField, texts ...string) {
 // speakers appends the texts that may say what failed, cut into lines: standard
 // error, the JSON-RPC error, what an HTTP answer says, the client's text.
 func (r *reading) speakers() {
-	e := r.e
+	e := &r.e
 	r.field(textStderr, e.StderrHead, e.StderrTail)
 	r.cut(r.fields[textStdout], fromStdout)
 	r.cut(r.fields[textStderr], fromStderr)
@@ -138,7 +140,7 @@ func (r *reading) copyLine(l *line) {
 func (r *reading) lowerRest() {
 	done := len(r.low)
 	r.low = append(r.low, r.buf[done:]...)
-	lowerBytes(r.low[done:], r.buf[done:])
+	lowerBytes(r.low[done:], r.low[done:])
 }
 
 func (r *reading) bytes(s span) []byte { return r.buf[s.start:s.end] }
@@ -184,7 +186,7 @@ func (r *reading) enum(f enumField) string {
 }
 
 func (r *reading) number(f numberField) (n int64, seen bool) {
-	e := r.e
+	e := &r.e
 	switch f {
 	case numberExitCode:
 		return r.exit, r.exited

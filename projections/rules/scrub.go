@@ -20,8 +20,8 @@ const (
 // destination ports, files, exit codes, and dates that are no times.
 //
 // picked is a port that the program said it had picked itself, or empty.
-func appendScrubbed(dst, line, picked []byte) []byte {
-	s := scrubber{src: line, dst: dst, start: len(dst), picked: picked}
+func (r *reading) appendScrubbed(dst []byte, line span, picked []byte) []byte {
+	s := scrubber{src: r.bytes(line), low: r.lower(line), dst: dst, start: len(dst), picked: picked}
 	for s.i < len(s.src) {
 		s.step()
 	}
@@ -30,6 +30,7 @@ func appendScrubbed(dst, line, picked []byte) []byte {
 
 type scrubber struct {
 	src    []byte
+	low    []byte // src with ASCII letters in lower case
 	i      int
 	dst    []byte
 	start  int    // where this line begins in dst
@@ -137,7 +138,7 @@ func (s *scrubber) varies(rest []byte, digits int) bool {
 	if has(after, "]:") && s.i >= 2 && s.src[s.i-1] == '[' && isWordByte(s.src[s.i-2]) {
 		return true // the process id of a program that logs as syslog does
 	}
-	if unit, ok := bytes.CutPrefix(after, []byte(" ")); ok && measures[string(unit[:lenToken(unit)])] {
+	if unit, ok := bytes.CutPrefix(after, []byte(" ")); ok && measures.has(unit[:lenToken(unit)]) {
 		return true
 	}
 	return s.i >= 2 && s.src[s.i-1] == '.' && isLower(s.src[s.i-2]) && len(after) > 1 && after[0] == '.' && isLower(after[1])
@@ -146,7 +147,7 @@ func (s *scrubber) varies(rest []byte, digits int) bool {
 func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 
 // measures follow amounts that were measured.
-var measures = wordSet(`tokens bytes chars characters kib mib gib kb mb gb`)
+var measures = newWordSet(`tokens bytes chars characters kib mib gib kb mb gb`)
 
 // address writes an IPv4 address. One that a name resolved to, in parentheses, one of
 // a resolver and one that somebody calls from vary; others are destinations.
@@ -181,9 +182,9 @@ const reach = 6
 // counted are the words before numbers that count something or name a place in a
 // file; named are those before ids.
 var (
-	counted = wordSet(`pid process line lineno column col position offset attempt attempts retry retries thread goroutine worker
+	counted = newWordSet(`pid process line lineno column col position offset attempt attempts retry retries thread goroutine worker
 		iteration try jan feb mar apr jun jul aug sep oct nov dec took after`)
-	named = wordSet(`id request_id requestid trace_id traceid session_id sessionid correlation_id correlationid ray span_id nonce state
+	named = newWordSet(`id request_id requestid trace_id traceid session_id sessionid correlation_id correlationid ray span_id nonce state
 		request-id trace-id session-id req`)
 )
 
@@ -203,19 +204,15 @@ func (s *scrubber) word() {
 		s.path()
 		return
 	}
-	var low [16]byte
-	if n <= len(low) {
-		w := low[:n]
-		lowerBytes(w, rest[:n])
-		if counted[string(w)] {
-			s.count = s.i + n + reach
-		}
-		if named[string(w)] {
-			s.ident = s.i + n + reach
-		}
+	w := s.low[s.i : s.i+n]
+	if counted.has(w) {
+		s.count = s.i + n + reach
+	}
+	if named.has(w) {
+		s.ident = s.i + n + reach
 	}
 	s.token(n)
-	if n <= 5 && s.i >= n+1 && s.src[s.i-n-1] == '.' && sourceSuffixes[string(rest[:n])] {
+	if n <= 5 && s.i >= n+1 && s.src[s.i-n-1] == '.' && sourceSuffixes.has(rest[:n]) {
 		s.skipPlace()
 	}
 }
@@ -224,7 +221,7 @@ func (s *scrubber) word() {
 func (s *scrubber) host(n int) { s.put(loopback, n) }
 
 // sourceSuffixes end the names of source files, which a line number may follow.
-var sourceSuffixes = wordSet(`js ts mjs cjs jsx tsx py go rs java rb php cs c cc cpp kt lua ex exs swift`)
+var sourceSuffixes = newWordSet(`js ts mjs cjs jsx tsx py go rs java rb php cs c cc cpp kt lua ex exs swift`)
 
 // skipPlace passes over ":12:5" behind the name of a source file.
 func (s *scrubber) skipPlace() {

@@ -73,7 +73,7 @@ func lenFraction(b []byte) int {
 }
 
 // units are those of durations.
-var units = wordSet(`ms s sec secs second seconds min mins minute minutes h hr hour hours us ns`)
+var units = newWordSet(`ms s sec secs second seconds min mins minute minutes h hr hour hours us ns`)
 
 // lenUnit returns the length of a unit of time, with the space before it.
 func lenUnit(b []byte) int {
@@ -88,7 +88,7 @@ func lenUnit(b []byte) int {
 	if i == 1 && n == 1 { // "1 s" is a unit no more often than a word
 		return 0
 	}
-	if !units[string(b[i:i+n])] {
+	if !units.has(b[i : i+n]) {
 		return 0
 	}
 	return i + n
@@ -122,6 +122,9 @@ func hasDigit(b []byte) bool {
 // isRandom reports a token that looks drawn: eight or more hex digits of both
 // kinds, or sixteen characters with capitals, small letters and digits among them.
 func isRandom(t []byte) bool {
+	if len(t) < 8 {
+		return false
+	}
 	digits, upper, lower, hex := 0, 0, 0, 0
 	for _, c := range t {
 		switch {
@@ -137,5 +140,5 @@ func isRandom(t []byte) bool {
 		}
 	}
 	n := len(t)
-	return n >= 8 && hex == n && digits >= 2 && digits < n || n >= 16 && digits >= 2 && upper >= 2 && lower >= 2
+	return hex == n && digits >= 2 && digits < n || n >= 16 && digits >= 2 && upper >= 2 && lower >= 2
 }

@@ -5,8 +5,6 @@ import (
 	"encoding/hex"
 	"slices"
 	"time"
-
-	"mcpledger/events"
 )
 
 // Set is a rule set as Parse made it. It never changes, and any number of goroutines
@@ -124,7 +122,7 @@ func (s *Set) Abandoned() Verdict {
 	r := &s.abandoned
 	return Verdict{
 		Class: r.class, Disposition: r.disposition, Rule: r.id,
-		Signature: signatureOf(r, &reading{e: &events.Evidence{}}, block{best: -1}),
+		Signature: signatureOf(r, &reading{}, block{best: -1}),
 		Text:      "the service ended while it was trying this server",
 		Hint:      r.hint.source, Policy: r.policy, Retry: r.retry,
 	}

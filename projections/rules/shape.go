@@ -85,7 +85,7 @@ func isThrown(low []byte) bool {
 
 // hollowWords are what clients make of an end or a timeout whose cause they do not
 // know. A text of these words alone says nothing.
-var hollowWords = wordSet(`
+var hollowWords = newWordSet(`
 	a after and at been before by call calling child client close closed code connect connected connecting connection
 	context deadline did discover disconnected during elapsed end ended eof epipe error exceeded exit exited exits failed failure file
 	for from get handshake has have http in initialize initialized initializing is it its list lost mcp message method
@@ -97,17 +97,9 @@ var hollowWords = wordSet(`
 	brokenresourceerror closedresourceerror endofstream anyio mcperror exception`)
 
 // endWords are the hollow words of which one at least must be there.
-var endWords = wordSet(`
+var endWords = newWordSet(`
 	closed close eof epipe broken exit exited exits terminated disconnected timeout canceled timed ended end deadline lost pipe
 	cancelled canceled closedresourceerror brokenresourceerror endofstream`)
-
-func wordSet(list string) map[string]bool {
-	set := map[string]bool{}
-	for _, w := range bytes.Fields([]byte(list)) {
-		set[string(w)] = true
-	}
-	return set
-}
 
 // isHollow reports a text that says that something ended or took too long, and
 // nothing of why.
@@ -125,10 +117,10 @@ func isHollow(low []byte) bool {
 		for i < len(low) && 'a' <= low[i] && low[i] <= 'z' {
 			i++
 		}
-		if !hollowWords[string(low[from:i])] {
+		if !hollowWords.has(low[from:i]) {
 			return false
 		}
-		ends = ends || endWords[string(low[from:i])]
+		ends = ends || endWords.has(low[from:i])
 	}
 	return ends
 }

@@ -25,7 +25,7 @@ var base32Lower = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPad
 // signature, also when a race decided what was seen of it. So of how a process ended
 // (exit code, signal, broken pipe) nothing is signed when a text tells the cause.
 func signatureOf(rule *rule, r *reading, d block) string {
-	e := r.e
+	e := &r.e
 	told := d.from < d.to
 	signed := r.signed
 	part := func(s string) { signed = append(append(signed, s...), 0) }
@@ -52,7 +52,7 @@ func signatureOf(rule *rule, r *reading, d block) string {
 	signed = r.appendTold(signed, d)
 	r.signed = signed
 	sum := sha256.Sum256(signed)
-	return "s_" + base32Lower.EncodeToString(sum[:10])
+	return string(base32Lower.AppendEncode([]byte("s_"), sum[:10]))
 }
 
 // scopeOf returns the scope that a WWW-Authenticate header asks for.
@@ -99,7 +99,7 @@ func (r *reading) appendTold(dst []byte, d block) []byte {
 		// when even the end of the process was not seen.
 		l := &r.lines[d.best]
 		if l.kind != kindHollow || !r.exited && r.e.Signal == "" {
-			return appendScrubbed(dst, r.buf[l.content:l.end], picked)
+			return r.appendScrubbed(dst, l.said(), picked)
 		}
 		return dst
 	}
@@ -109,12 +109,12 @@ func (r *reading) appendTold(dst []byte, d block) []byte {
 		if !l.says() && i != d.best {
 			continue
 		}
-		dst = append(appendScrubbed(dst, r.buf[l.content:l.end], picked), '\n')
+		dst = append(r.appendScrubbed(dst, l.said(), picked), '\n')
 		low := r.low[l.content:l.end]
 		crash = crash || has(low, "panic:") || has(low, "fatal error:") || has(low, "[signal sig")
 	}
 	if crash {
-		dst = appendScrubbed(dst, r.bytes(d.frame), picked)
+		dst = r.appendScrubbed(dst, d.frame, picked)
 	}
 	return dst[:min(len(dst), start+maxSignedBytes)]
 }
@@ -129,6 +129,9 @@ var pickings = [][]byte{
 // run to run unlike one from its config; empty when it names none.
 func (r *reading) pickedPort() []byte {
 	low := r.lower(r.fields[textStderr])
+	if !bytes.Contains(low, []byte("port")) {
+		return nil
+	}
 	for _, words := range pickings {
 		if _, after, ok := bytes.Cut(low, words); ok {
 			return after[:lenDigits(after)]
@@ -145,7 +148,7 @@ func (r *reading) headline(d block) string {
 	if d.from == d.to && d.best < 0 {
 		return ""
 	}
-	var out []byte
+	out := r.shown[:0]
 	for i := d.from; i < max(d.to, d.from+1) && len(out) < maxTextBytes; i++ {
 		l := &r.lines[i]
 		if d.from == d.to {
@@ -158,6 +161,7 @@ func (r *reading) headline(d block) string {
 		}
 		out = append(out, bytes.TrimSpace(r.buf[l.content:l.end])...)
 	}
+	r.shown = out
 	return cutText(string(out))
 }
 

@@ -68,6 +68,12 @@ func TestTheDecisiveTextIsTheLineThatSaysWhatFailed(t *testing.T) {
 		{"colours, times and tags are no part of it",
 			events.Evidence{StderrTail: "2026-11-02T10:00:00Z [wiki] \x1b[31mERROR\x1b[0m no room\n"},
 			"no room"},
+		{"progress that was overwritten is lines of its own",
+			events.Evidence{StderrTail: "fetching 10 %\rfetching 90 %\rError: no room\r\n"},
+			"Error: no room"},
+		{"an escape sequence that was cut ends with its line",
+			events.Evidence{StderrTail: "\x1b[31\nError: no room\n\x1b]0;title\n\x1b"},
+			"Error: no room"},
 	} {
 		if got := set.Classify(tc.e).Text; got != tc.want {
 			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
