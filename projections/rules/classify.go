@@ -25,7 +25,11 @@ func (s *Set) judge(e *events.Evidence, f *filter) Verdict {
 		r.e = events.Evidence{}
 		readings.Put(r)
 	}()
-	r.read(e)
+	finder := lexicon.finder
+	if f != nil {
+		finder = f.finder
+	}
+	r.read(e, finder)
 	r.hits.find(f, r, len(s.rules))
 	won, at := s.winner(r)
 	rule := &s.rules[won]
@@ -52,13 +56,15 @@ func (s *Set) winner(r *reading) (won int, at look) {
 			return second, lookAll
 		}
 	}
-	s.rules[won].match.matches(r, lookDecisive) // others were tried since: r.found is to be of this rule
+	if s.rules[won].weak || won == last { // r.found is of the rule that was tried last
+		s.rules[won].match.matches(r, lookDecisive)
+	}
 	return won, lookDecisive
 }
 
 // first returns the index of the first candidate below limit that matches, or limit.
 func (s *Set) first(r *reading, at look, limit int) int {
-	for i := next(r.hits.rules, 0, limit); i < limit; i = next(r.hits.rules, i+1, limit) {
+	for i := r.hits.rules.next(0, limit); i < limit; i = r.hits.rules.next(i+1, limit) {
 		rule := &s.rules[i]
 		if rule.match.matches(r, at) && (rule.unless == nil || !rule.unless.matchesAny(r, at)) {
 			return i

@@ -80,7 +80,7 @@ var lexicon = buildLexicon(
 		"url: '", "type: '", "stdio:", "options:", "spawnargs:", "npm error errno", "npm error   ", "npm error }"),
 )
 
-// words gives one cue to several literals.
+// group gives one cue to several literals.
 func group(c cue, first bool, literals ...string) []word {
 	out := make([]word, len(literals))
 	for i, lit := range literals {
@@ -91,30 +91,32 @@ func group(c cue, first bool, literals ...string) []word {
 
 // vocabulary is the lexicon made ready for one pass over a line.
 type vocabulary struct {
-	finder *finder
-	words  []word
+	words    []word
+	literals []string // of the words
+	finder   *finder  // of the literals
 }
 
 func buildLexicon(groups ...[]word) *vocabulary {
 	v := &vocabulary{}
-	var literals []string
 	for _, g := range groups {
 		for _, w := range g {
 			v.words = append(v.words, w)
-			literals = append(literals, w.literal)
+			v.literals = append(v.literals, w.literal)
 		}
 	}
-	v.finder = newFinder(literals)
+	v.finder = newFinder(v.literals)
 	return v
 }
 
-// cues returns what the words in content, a line's content in lower case, say.
-func (v *vocabulary) cues(content []byte) cue {
-	var found cue
-	v.finder.scan(content, func(literal int32, start int) {
-		if w := &v.words[literal]; !w.first || start == 0 {
-			found |= w.cue
-		}
-	})
-	return found
+// cue returns what an occurrence says of a line whose content begins at an offset;
+// none when it is of no word or lies before the content.
+func (v *vocabulary) cue(o occurrence, content int) cue {
+	if int(o.literal) >= len(v.words) || int(o.start) < content {
+		return 0
+	}
+	w := &v.words[o.literal]
+	if w.first && int(o.start) > content {
+		return 0
+	}
+	return w.cue
 }

@@ -39,6 +39,8 @@ type line struct {
 	from    source
 	kind    lineKind
 	cues    cue
+	found   span // in the reading's list of literals
+	copy    int  // where copyBlocks put its content; 0: nowhere
 }
 
 // said returns where what the line says lies.
@@ -62,8 +64,9 @@ func (r *reading) cut(s span, from source) {
 	}
 }
 
-// judgeLines gives every line its kind. What it is can depend on the lines above.
-func (r *reading) judgeLines() {
+// judgeLines gives every line its kind, and finds literals on it. What it is can depend
+// on the lines above.
+func (r *reading) judgeLines(f *finder) {
 	var t tracker
 	for i := range r.lines {
 		l := &r.lines[i]
@@ -80,7 +83,12 @@ func (r *reading) judgeLines() {
 		}
 		l.indent, l.content, l.stamped = indentOf(raw), l.start+at, stamped
 		low := r.low[l.content:l.end]
-		l.cues = lexicon.cues(low)
+		l.found.start = len(r.occurrences)
+		r.occurrences = f.find(r.occurrences, r.lower(l.span), l.start)
+		l.found.end = len(r.occurrences)
+		for _, o := range r.occurrences[l.found.start:] {
+			l.cues |= lexicon.cue(o, l.content)
+		}
 		switch {
 		case len(low) == 0:
 			l.kind = kindBlank

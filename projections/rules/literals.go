@@ -48,7 +48,7 @@ func isASCII(runes []rune) bool {
 const (
 	maxLiterals = 64 // beyond that many a pattern counts as having none
 	minLiteral  = 3  // shorter ones hit too often, in bytes
-	maxClass    = 4  // characters of a class that are spelt out
+	maxClass    = 10 // characters of a class that are spelt out
 )
 
 // requiredLiterals returns lower-case strings of which every match of the tree
@@ -66,6 +66,43 @@ func requiredLiterals(re *syntax.Regexp) (literals, also []string, whole bool) {
 		whole = whole && !strings.Contains(lit, "\n")
 	}
 	return literals, also, whole && literals != nil
+}
+
+// marksOf returns the strings shorter than minLiteral of which every match of the tree
+// contains each.
+func marksOf(re *syntax.Regexp) []string {
+	var marks []string
+	for _, set := range literalsOf(re).sets() {
+		if len(set) == 1 && 0 < len(set[0]) && len(set[0]) < minLiteral && set[0] != "\n" {
+			marks = append(marks, set[0])
+		}
+	}
+	return marks
+}
+
+// shortestMatch returns the length of the shortest match of the tree, in bytes, or less.
+func shortestMatch(re *syntax.Regexp) int {
+	n := 0
+	switch re.Op {
+	case syntax.OpLiteral:
+		n = len(re.Rune)
+	case syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:
+		n = 1
+	case syntax.OpCapture, syntax.OpPlus:
+		n = shortestMatch(re.Sub[0])
+	case syntax.OpRepeat:
+		n = re.Min * shortestMatch(re.Sub[0])
+	case syntax.OpConcat:
+		for _, sub := range re.Sub {
+			n += shortestMatch(sub)
+		}
+	case syntax.OpAlternate:
+		n = shortestMatch(re.Sub[0])
+		for _, sub := range re.Sub[1:] {
+			n = min(n, shortestMatch(sub))
+		}
+	}
+	return n
 }
 
 // bestTwo returns the two best of several sets, each literal cut to its longest line;

@@ -42,6 +42,7 @@ type textCondition struct {
 	patterns []*pattern
 	id       int32  // among the conditions of the set
 	always   uint64 // the patterns, a bit each, that no filter can rule out
+	single   uint64 // those that have one set of literals at most
 }
 
 // look says what the field text stands for.
@@ -128,7 +129,8 @@ func (c *textCondition) first(r *reading, at look) found {
 	s := r.span(c.field, at)
 	worth := ^uint64(0)
 	if r.hits.filter != nil {
-		worth = r.hits.tell[c.id] | c.always
+		told := r.hits.tell[c.id]
+		worth = told.literals&(told.also|c.single) | c.always
 	}
 	for worth != 0 {
 		i := bits.TrailingZeros64(worth)

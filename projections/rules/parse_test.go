@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"mcpledger/events"
 	"mcpledger/projections/rules"
@@ -28,7 +29,7 @@ func withRules(before string) string {
 	return strings.Replace(minimal, "rules:\n", "rules:\n"+before, 1)
 }
 
-func mustParse(t testing.TB, text string) *rules.Set {
+func mustParse(t rapid.TB, text string) *rules.Set {
 	t.Helper()
 	s, err := rules.Parse("test.yaml", []byte(text))
 	if err != nil {

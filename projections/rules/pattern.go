@@ -1,13 +1,13 @@
 package rules
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"regexp"
 	"regexp/syntax"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // maxPatternBytes bounds one pattern, in bytes.
@@ -17,8 +17,8 @@ const maxPatternBytes = 1 << 10
 // in either case unless the pattern says (?-i:...); ^ and $ match at the ends of lines.
 type pattern struct {
 	source string
-	re     func() *regexp.Regexp // compiled when first used
-	names  []string              // of its groups, by number
+	re     *expression
+	names  []string // of its groups, by number
 	// lowered says that re is to be run over the lower-cased text. That is the same
 	// and much faster, since a pattern that folds case has no literal to look for.
 	lowered bool
@@ -31,8 +31,12 @@ type pattern struct {
 	whole bool
 	// anchored, if not nil, matches from the occurrence of a literal on: every match
 	// begins with one, once the assertions in leads hold there.
-	anchored func() *regexp.Regexp
+	anchored *expression
 	leads    []syntax.Op
+	// least is the length of the shortest match, in bytes, and marks are strings too
+	// short to be looked for in all texts, each of which every match contains.
+	least int
+	marks []string
 	// oneLine says that a match lies within one line.
 	oneLine bool
 }
@@ -79,7 +83,8 @@ func compileAlternative(source string) (*pattern, error) {
 	}
 	p.oneLine = !crossesLines(tree)
 	p.names = tree.CapNames()
-	p.re = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(flags + source) })
+	p.least, p.marks = shortestMatch(tree), marksOf(tree)
+	p.re = newExpression(flags + source)
 	p.literals.literals, p.also.literals, p.whole = requiredLiterals(tree)
 	if p.whole = p.whole && p.lowered; p.whole {
 		return p, nil
@@ -90,7 +95,7 @@ func compileAlternative(source string) (*pattern, error) {
 		for _, lead := range leads {
 			rest = strings.TrimPrefix(rest, leadSources[lead])
 		}
-		p.anchored = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(flags + `\A(?:` + rest + `)`) })
+		p.anchored = newExpression(flags + `\A(?:` + rest + `)`)
 		p.literals.literals, p.also.literals, p.leads = literals, also, leads
 	}
 	return p, nil
@@ -154,6 +159,20 @@ func lowerSource(source string) string {
 	return string(b)
 }
 
+// possible reports whether the text at s, which holds the whole match if there is one,
+// is long enough and has the marks.
+func (p *pattern) possible(r *reading, s span) bool {
+	if s.end-s.start < p.least {
+		return false
+	}
+	for _, mark := range p.marks {
+		if !bytes.Contains(r.lower(s), []byte(mark)) {
+			return false
+		}
+	}
+	return true
+}
+
 // of returns the text at s that the pattern is run over.
 func (p *pattern) of(r *reading, s span) []byte {
 	if p.lowered {
@@ -167,7 +186,7 @@ func (m found) start(r *reading) int {
 	if m.anchored {
 		return m.span.start
 	}
-	return m.span.start + m.pattern.re().FindIndex(m.pattern.of(r, m.span))[0]
+	return m.span.start + m.pattern.re.regexp().FindIndex(m.pattern.of(r, m.span))[0]
 }
 
 // group returns what the named group caught; nil when it caught nothing or there is
@@ -181,7 +200,7 @@ func (m found) group(r *reading, name string) []byte {
 	if m.anchored {
 		re = m.pattern.anchored
 	}
-	caught := re().FindSubmatchIndex(m.pattern.of(r, m.span))
+	caught := re.regexp().FindSubmatchIndex(m.pattern.of(r, m.span))
 	if caught[2*n] < 0 {
 		return nil
 	}

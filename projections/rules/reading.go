@@ -13,24 +13,26 @@ type span struct{ start, end int }
 // laid out one after another in one buffer, their lines told apart, and the decisive
 // block found. Its buffers are used again for the next failure.
 type reading struct {
-	e        events.Evidence
-	buf      []byte
-	low      []byte // buf with ASCII letters in lower case
-	fields   [textFieldCount]span
-	lines    []line
-	decisive block
-	exit     int64 // the exit code as seen or as the client's text tells it
-	exited   bool  // exit holds something
-	hits     hits
-	found    []found // where the texts' conditions of the rule that matched last do
-	signed   []byte  // what the signature is made of
-	shown    []byte  // what people are shown
+	e           events.Evidence
+	buf         []byte
+	low         []byte // buf with ASCII letters in lower case
+	fields      [textFieldCount]span
+	lines       []line
+	decisive    block
+	occurrences []occurrence // of literals, on the lines
+	exit        int64        // the exit code as seen or as the client's text tells it
+	exited      bool         // exit holds something
+	hits        hits
+	found       []found // where the texts' conditions of the rule that matched last do
+	signed      []byte  // what the signature is made of
+	shown       []byte  // what people are shown
 }
 
-// read takes in the evidence.
-func (r *reading) read(e *events.Evidence) {
+// read takes in the evidence, and finds the literals of f on its lines. The first of
+// those are the words of the lexicon.
+func (r *reading) read(e *events.Evidence, f *finder) {
 	*r = reading{
-		e: *e, buf: r.buf[:0], low: r.low[:0], lines: r.lines[:0],
+		e: *e, buf: r.buf[:0], low: r.low[:0], lines: r.lines[:0], occurrences: r.occurrences[:0],
 		hits: r.hits, found: r.found[:0], signed: r.signed[:0], shown: r.shown[:0],
 	}
 	r.field(textCommand, e.Command)
@@ -46,7 +48,7 @@ func (r *reading) read(e *events.Evidence) {
 	r.speakers()
 	r.lowerRest()
 	r.readExit()
-	r.judgeLines()
+	r.judgeLines(f)
 	r.decisive = r.decide()
 	r.copyBlocks()
 	r.lowerRest()
@@ -132,6 +134,7 @@ func (r *reading) copyBlocks() {
 }
 
 func (r *reading) copyLine(l *line) {
+	l.copy = len(r.buf)
 	r.buf = append(r.buf, r.buf[l.content:l.end]...)
 	r.buf = append(r.buf, '\n')
 }

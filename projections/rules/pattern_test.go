@@ -1,0 +1,60 @@
+package rules_test
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"mcpledger/events"
+)
+
+// drawPattern draws a pattern of the parts that rules are written with: words, classes,
+// the ends of words and lines, gaps, and groups of alternatives.
+func drawPattern(t *rapid.T, depth int) string {
+	part := rapid.Custom(func(t *rapid.T) string {
+		kinds := 3
+		if depth > 0 {
+			kinds = 4
+		}
+		switch rapid.IntRange(0, kinds-1).Draw(t, "kind") {
+		case 0:
+			return rapid.SampledFrom([]string{"key", "no key", "Key ", "k", "key\\n", "é", "(?-i:Key)", "\\$\\{", "--", "40\\d"}).Draw(t, "words")
+		case 1:
+			return rapid.SampledFrom([]string{`\b`, `\B`, "^", "$", `\A`, `\z`}).Draw(t, "assertion")
+		case 2:
+			class := rapid.SampledFrom([]string{".", `[^\n]`, `\w`, `\s`, `\d`, "[ek]", `[\s\S]`, "[^k]"}).Draw(t, "class")
+			return class + rapid.SampledFrom([]string{"", "?", "*", "+", "*?", "{0,9}", "{0,12}?", "{2,10}", "{8}", "{9,}"}).Draw(t, "times")
+		default:
+			group := rapid.SampledFrom([]string{"(?:", "(?P<name>", "("}).Draw(t, "group")
+			return group + drawPattern(t, depth-1) + "|" + drawPattern(t, depth-1) + ")" +
+				rapid.SampledFrom([]string{"", "?", "*", "{0,8}"}).Draw(t, "times")
+		}
+	})
+	return strings.Join(rapid.SliceOfN(part, 1, 5).Draw(t, "parts"), "")
+}
+
+// However a pattern is taken apart, and whatever stands in for package regexp, it
+// matches where that package says so. The client's text is looked through for literals
+// beforehand, the content type is not.
+func TestAnyPatternMatchesWhereRegexpSaysSo(t *testing.T) {
+	word := rapid.SampledFrom([]string{"key", "no", "Key", "KEY", "k", "e", "_", "404", "$", "{", "-", " ", " ", "\n", "é", "aaaaaaaaaa"})
+	rapid.Check(t, func(t *rapid.T) {
+		pattern := drawPattern(t, 2)
+		want, err := regexp.Compile("(?im)" + pattern)
+		if err != nil {
+			t.Skip(err) // a group of the same name twice
+		}
+		text := strings.Join(rapid.SliceOfN(word, 0, 30).Draw(t, "text"), "")
+		text = strings.Trim(regexp.MustCompile(` +(\n|$)`).ReplaceAllString(text, "$1"), "\n") // as it is when cleaned
+		for _, field := range []string{"error", "content_type"} {
+			set := mustParse(t, withRules(fmt.Sprintf("  - {id: hit, match: {%s: '%s'}, class: config, disposition: deterministic}\n", field, pattern)))
+			v := set.ClassifyUncached(events.Evidence{Error: text, ContentType: text})
+			if got := v.Rule == "hit"; got != want.MatchString(text) {
+				t.Fatalf("pattern %q on the %s %q: got %v, regexp says %v", pattern, field, text, got, !got)
+			}
+		}
+	})
+}
