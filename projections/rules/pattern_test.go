@@ -58,3 +58,19 @@ func TestAnyPatternMatchesWhereRegexpSaysSo(t *testing.T) {
 		}
 	})
 }
+
+// A pattern with more ways to go on than its automaton may have states is left to
+// package regexp, in the middle of whatever text that shows. This one must remember
+// which of the last fifteen letters were a k.
+func TestAPatternOfManyStatesMatchesAllTheSame(t *testing.T) {
+	pattern := `k[ek]{7}[ek]{7}z`
+	set := mustParse(t, withRules(fmt.Sprintf("  - {id: hit, match: {content_type: '%s'}, class: config, disposition: deterministic}\n", pattern)))
+	want := regexp.MustCompile(pattern)
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringOfN(rapid.SampledFrom([]rune("ek")), 40, 400, -1).Draw(t, "text") +
+			rapid.SampledFrom([]string{"z", " z"}).Draw(t, "end")
+		if got := set.ClassifyUncached(events.Evidence{ContentType: text}).Rule == "hit"; got != want.MatchString(text) {
+			t.Fatalf("on %q: got %v, regexp says %v", text, got, !got)
+		}
+	})
+}
