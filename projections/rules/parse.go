@@ -2,6 +2,7 @@ package rules
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -31,7 +32,9 @@ func Parse(name string, text []byte) (*Set, error) {
 		s = p.set(root)
 	}
 	if len(p.errs) > 0 {
-		slices.SortStableFunc(p.errs, func(a, b *ParseError) int { return a.Line - b.Line })
+		slices.SortStableFunc(p.errs, func(a, b *ParseError) int {
+			return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+		})
 		return nil, p.errs
 	}
 	s.text, s.hash = string(text), hashOf(text)
@@ -55,6 +58,32 @@ func (p *parser) fail(n *yaml.Node, format string, args ...any) {
 // yamlLine finds the line in the errors of the yaml package, which has no type for it.
 var yamlLine = regexp.MustCompile(`line (\d+): (?s:(.*))`)
 
+// The errors of which the yaml package tells the line one too low, and those of them
+// that it tells the beginning of: the list or mapping in which something is wrong.
+var (
+	yamlLow  = regexp.MustCompile(`^did not find expected (?:node content|key|'-' indicator|',' or|<)`)
+	yamlOpen = regexp.MustCompile(`^did not find expected (?:key|'-' indicator|',' or)`)
+)
+
+// yamlFault gives an error of the yaml package its place in text.
+func yamlFault(name string, text []byte, err error) *ParseError {
+	fault := &ParseError{Name: name, Detail: strings.TrimPrefix(err.Error(), "yaml: ")}
+	if errors.Is(err, io.EOF) {
+		fault.Detail = "empty"
+	} else if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
+		fault.Line, _ = strconv.Atoi(m[1]) // digits: cannot fail on a text this short
+		fault.Detail = m[2]
+	}
+	if yamlLow.MatchString(fault.Detail) {
+		lines := bytes.Count(bytes.TrimRight(text, "\n"), []byte("\n")) + 1
+		fault.Line = min(fault.Line+1, lines) // what is missing at the end is told of the line behind it
+	}
+	if yamlOpen.MatchString(fault.Detail) {
+		fault.Detail += ", in the list or mapping that begins here"
+	}
+	return fault
+}
+
 // document returns the mapping at the top of the one document in text.
 func (p *parser) document(text []byte) *yaml.Node {
 	if len(text) > MaxSetBytes {
@@ -75,14 +104,7 @@ func (p *parser) document(text []byte) *yaml.Node {
 		}
 	}
 	if err != nil {
-		fault := &ParseError{Name: p.name, Detail: strings.TrimPrefix(err.Error(), "yaml: ")}
-		if errors.Is(err, io.EOF) {
-			fault.Detail = "empty"
-		} else if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
-			fault.Line, _ = strconv.Atoi(m[1]) // digits: cannot fail on a text this short
-			fault.Detail = m[2]
-		}
-		p.errs = append(p.errs, fault)
+		p.errs = append(p.errs, yamlFault(p.name, text, err))
 		return nil
 	}
 	if p.refuseAliases(&doc); len(p.errs) > 0 {

@@ -42,6 +42,11 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 	for _, tc := range []struct{ name, text, want string }{
 		{"an empty file", "", "test.yaml: empty"},
 		{"broken YAML", "name: mine\nrules: [", "test.yaml:2: did not find expected node content"},
+		{"a key with a wrong indent", "name: mine\nversion: 1\nrules:\n  - id: a\n   class: auth\n", "test.yaml:4: did not find expected '-' indicator, in the list or mapping that begins here"},
+		{"a brace that is not closed", "name: mine\nversion: 1\nrules:\n  - {id: a, class: auth\n  - {id: b}\n", "test.yaml:4: did not find expected ',' or '}', in the list or mapping that begins here"},
+		{"a quote inside quotes", "rules:\n  - {id: a, hint: 'it's'}\n", "test.yaml:2: did not find expected ',' or '}'"},
+		{"a tab", "rules:\n\t- id: a\n", "test.yaml:2: found character that cannot start any token"},
+		{"a colon in a text without quotes", "rules:\n  - id: a\n    hint: see: this\n", "test.yaml:3: mapping values are not allowed"},
 		{"an unknown key", "name: mine\nversion: 1\nruls: []\nrules:\n  - {id: last, class: unknown, disposition: transient}\n", "test.yaml:3:1: unknown key \"ruls\""},
 		{"an unknown key of a rule", withRules("  - {id: a, class: auth, disposition: auth, hnt: x}\n"), "test.yaml:4:45: rule a: unknown key \"hnt\""},
 		{"an unknown field of match", withRules("  - {id: a, match: {stder: x}, class: auth, disposition: auth}\n"), "test.yaml:4:21: rule a: unknown key \"stder\""},
@@ -88,6 +93,10 @@ func TestEveryFaultIsReported(t *testing.T) {
 	var all rules.ParseErrors
 	if !errors.As(err, &all) || len(all) != 2 || all[0].Line != 4 || all[1].Line != 5 {
 		t.Fatalf("got %v, want one fault in line 4 and one in line 5", err)
+	}
+	_, err = rules.Parse("test.yaml", []byte(withRules("  - {id: a, class: oops, disposition: auth, hint: '{file}'}\n")))
+	if !errors.As(err, &all) || len(all) != 2 || all[0].Column > all[1].Column {
+		t.Fatalf("got %v, want two faults of one line in the order of the text", all)
 	}
 }
 
