@@ -41,7 +41,8 @@ type state struct {
 	prev  rune     // stands for the last character; -1 at the beginning
 }
 
-// What steps holds that is no row. A row has more entries than these.
+// What steps holds that is no row. Rows begin behind these, since every automaton tells
+// letters, digits and the ends of lines apart and so has wider rows.
 const (
 	stepUnknown uint32 = iota // not made yet
 	stepDead                  // nothing that follows leads to a match
