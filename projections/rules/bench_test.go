@@ -41,6 +41,21 @@ func BenchmarkClassifyDistinct(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "failures/s")
 }
 
+// One word again and again is the worst that a server can print: everywhere begins a
+// literal, and many patterns may match. A judgment must not take longer than the text is.
+func BenchmarkClassifyOneWord(b *testing.B) {
+	set := rules.Default()
+	for _, word := range []string{"api-password ", "unknown option ", "A_KEY ", "/"} {
+		b.Run(strings.TrimSpace(word), func(b *testing.B) {
+			e := events.Evidence{StderrTail: strings.Repeat(word, 8<<10/len(word))}
+			b.SetBytes(int64(len(e.StderrTail)))
+			for range b.N {
+				set.ClassifyUncached(e)
+			}
+		})
+	}
+}
+
 func BenchmarkClassifyRepeated(b *testing.B) {
 	set := rules.Default()
 	failures := distinctFailures(b, 64)

@@ -115,24 +115,22 @@ func (h *hits) match(p *pattern, r *reading, f textField, s span) found {
 	}
 	var first found
 	tries := 0
-	tried := -1 // where the line begins that was tried last
+	var within span // the part of the text that was tried last
 	for _, literal := range p.literals.ids {
 		for i := h.last[literal]; i > 0; i = h.list[i-1].before {
 			at := &h.list[i-1]
 			if int(at.start) < s.start || int(at.end) > s.end {
 				continue
 			}
-			if !p.atLiteral() {
-				from := p.window(r, s, int(at.start)).start
-				if from == tried {
-					continue
-				}
-				tried = from
+			if int(at.start) < within.start || int(at.start) >= within.end {
+				within = p.window(r, s, int(at.start))
+			} else if !p.atLiteral() {
+				continue
 			}
 			if tries++; tries > maxTries {
 				return p.found(p.re.matches(p.of(r, s)), s)
 			}
-			if m := h.matchAround(p, at, r, s); m.pattern != nil && (first.pattern == nil || m.span.start < first.span.start) {
+			if m := h.matchAround(p, at, r, within); m.pattern != nil && (first.pattern == nil || m.span.start < first.span.start) {
 				first = m
 			}
 		}
@@ -178,14 +176,13 @@ func (p *pattern) window(r *reading, s span, from int) span {
 	return s
 }
 
-// matchAround looks for the pattern in the text at s, where an occurrence of one of
-// its literals makes it possible.
-func (h *hits) matchAround(p *pattern, at *hit, r *reading, s span) found {
+// matchAround looks for the pattern in its window, where an occurrence of one of its
+// literals makes it possible.
+func (h *hits) matchAround(p *pattern, at *hit, r *reading, within span) found {
 	from := int(at.start)
 	if p.whole {
-		return found{p, span{from, s.end}, true}
+		return found{p, span{from, within.end}, true}
 	}
-	within := p.window(r, s, from)
 	if p.anchored == nil {
 		if p.possible(r, within) && h.anyIn(&p.also, within) && p.re.matches(p.of(r, within)) {
 			return found{p, within, false}
