@@ -22,8 +22,14 @@ type finder struct {
 type entry struct {
 	literal string
 	key     uint64 // see keyOf
+	mask    uint64 // the bits of key that are bytes of the literal
 	id      int32
 	inner   int32 // 1 + the longest other entry that the literal begins with; 0: none
+}
+
+// begins reports whether the literal begins a text of that key, which has its front.
+func (e *entry) begins(text []byte, key uint64) bool {
+	return (e.key^key)&e.mask == 0 && len(text) >= len(e.literal) && (len(e.literal) <= keyEnd || has(text, e.literal))
 }
 
 // family is the literals that have their front in common.
@@ -37,7 +43,10 @@ type family struct {
 func newFinder(literals []string) *finder {
 	f := &finder{}
 	for i, lit := range literals {
-		f.entries = append(f.entries, entry{literal: lit, key: keyOf(lit), id: int32(i)})
+		if strings.Contains(lit, "\x00") {
+			continue // no text has control codes, and fronts and keys are filled up with zeros
+		}
+		f.entries = append(f.entries, entry{literal: lit, key: keyOf(lit), mask: ^uint64(0) << max(0, 8*(keyEnd-len(lit))), id: int32(i)})
 	}
 	slices.SortStableFunc(f.entries, func(a, b entry) int { return strings.Compare(a.literal, b.literal) })
 	for i := range f.entries {
@@ -65,8 +74,11 @@ func (f *finder) add(i int32, front uint32) {
 	f.heads[h>>20] = int32(len(f.families))
 }
 
-// frontLen is the length of a front, in bytes.
-const frontLen = 4
+// Where the front of a literal ends, and the part of it that its key holds, in bytes.
+const (
+	frontEnd = 4
+	keyEnd   = frontEnd + 8
+)
 
 // frontOf returns the first four bytes of a literal; the last one is 0 when it has
 // but three.
@@ -82,8 +94,8 @@ func frontOf(lit string) uint32 {
 // in the order of the texts; bytes behind the end count as 0.
 func keyOf[text string | []byte](s text) uint64 {
 	var next [8]byte
-	if len(s) > frontLen {
-		copy(next[:], s[frontLen:])
+	if len(s) > frontEnd {
+		copy(next[:], s[frontEnd:])
 	}
 	return binary.BigEndian.Uint64(next[:])
 }
@@ -141,7 +153,7 @@ func (f *finder) compare(dst []occurrence, front uint32, text []byte, at int) []
 	}
 	for from > first {
 		e := &f.entries[from-1]
-		if has(text, e.literal) {
+		if e.begins(text, key) {
 			dst = append(dst, occurrence{e.id, int32(at), int32(at + len(e.literal))})
 		}
 		from = e.inner

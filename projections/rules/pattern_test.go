@@ -74,3 +74,15 @@ func TestAPatternOfManyStatesMatchesAllTheSame(t *testing.T) {
 		}
 	})
 }
+
+// Control codes are taken out of every text, so that a pattern with one matches none.
+func TestAPatternWithAControlCodeMatchesNothing(t *testing.T) {
+	for _, pattern := range []string{`"room\0"`, `"roo\0"`, `"no room is left \0"`} {
+		set := mustParse(t, withRules("  - {id: hit, match: {error: "+pattern+"}, class: config, disposition: deterministic}\n"))
+		for _, text := range []string{"room", "roomy", "roo", "room\x00", "no room is left "} {
+			if set.ClassifyUncached(events.Evidence{Error: text}).Rule == "hit" {
+				t.Errorf("pattern %s matches %q", pattern, text)
+			}
+		}
+	}
+}
