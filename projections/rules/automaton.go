@@ -49,8 +49,8 @@ const (
 	stepMatched
 )
 
-// maxStates bounds the states of one automaton.
-const maxStates = 512
+// maxStates bounds the states of one automaton, which take about half a KiB each.
+const maxStates = 256
 
 // minGap is the least width of a repetition that is taken for a gap, in characters.
 const minGap = 8
