@@ -1,5 +1,11 @@
 package rules
 
+import (
+	"bytes"
+	"unicode"
+	"unicode/utf8"
+)
+
 // level is the level of a log record.
 type level uint8
 
@@ -20,6 +26,9 @@ var levels = map[string]level{
 
 // maxTagBytes bounds a [tag] in front of a log line, in bytes.
 const maxTagBytes = 40
+
+// maxPlaceBytes bounds the time, process id and file of a glog record, in bytes.
+const maxPlaceBytes = 120
 
 // stripPrefix returns where what a log line says begins, behind its indent, times,
 // process ids, [tags] and logger names, and the level it gives. stamped says that it
@@ -54,6 +63,7 @@ func (p *prefix) step() bool {
 		return p.symbol()
 	case '0' <= c && c <= '9':
 		return p.time()
+	case p.glog():
 	case p.stamped && (c == '-' || c == '|' || c == ':'):
 		p.at++
 	case isWordByte(c):
@@ -89,10 +99,32 @@ func (p *prefix) symbol() bool {
 	for end < len(p.raw) && p.raw[end] >= 0x80 {
 		end++
 	}
-	if end >= len(p.raw) || p.raw[end] != ' ' || p.raw[p.at] < 0xe2 { // letters of most scripts come before
+	if end >= len(p.raw) || p.raw[end] != ' ' {
+		return false
+	}
+	if r, _ := utf8.DecodeRune(p.raw[p.at:]); r < 0x2000 || unicode.IsLetter(r) { // signs come behind most scripts
 		return false
 	}
 	p.at = end
+	return true
+}
+
+// glogLevels are the letters that begin the records of glog and what writes as it does.
+var glogLevels = map[byte]level{'I': levelInfo, 'W': levelWarn, 'E': levelError, 'F': levelError}
+
+// glog passes over "E1130 10:02:01.200000    7 main.go:50] ", and over what stands
+// of it behind a time of another kind, "E main.go:50] ".
+func (p *prefix) glog() bool {
+	lvl, rest := glogLevels[p.raw[p.at]], p.raw[p.at+1:]
+	if lvl == levelNone || !fits(rest, "9999 99:99:99") && !(p.dashed && has(rest, " ")) {
+		return false
+	}
+	end := bytes.Index(rest[:min(len(rest), maxPlaceBytes)], []byte("] "))
+	if end < 2 || !isDigit(rest[end-1]) {
+		return false
+	}
+	p.level, p.stamped = lvl, true
+	p.at += 1 + end + len("] ")
 	return true
 }
 
@@ -163,14 +195,34 @@ func lenTime(b []byte) int {
 	return lenClock(b)
 }
 
-// lenDate returns the length of 2006-01-02, 2006/01/02, 01/02/06 and the like.
+// lenDate returns the length of 2006-01-02, 2006/01/02, 02.01.2006, 01/02/06 and the like.
 func lenDate(b []byte) int {
-	for _, form := range []string{"9999-99-99", "9999/99/99", "99/99/9999", "99/99/99"} {
+	for _, form := range []string{"9999-99-99", "9999/99/99", "99/99/9999", "99.99.9999", "99/99/99"} {
 		if fits(b, form) {
 			return len(form)
 		}
 	}
 	return 0
+}
+
+// weekdays and months are parts of dates, as in "Mon, 2 Jan 2006" and "Mon Jan 2".
+var (
+	weekdays = newWordSet(`Mon Tue Wed Thu Fri Sat Sun`)
+	months   = newWordSet(`Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec`)
+)
+
+// isDatePart reports a weekday before a date, or a month before a day or a year.
+func isDatePart(b []byte) bool {
+	after := b[3:]
+	if weekdays.has(b[:3]) {
+		return isMonth(after) || has(after, ", ")
+	}
+	return months.has(b[:3]) && len(after) > 1 && after[0] == ' ' && isDigit(after[1])
+}
+
+// isMonth reports whether what follows begins with a month's name and a space.
+func isMonth(after []byte) bool {
+	return len(after) > 4 && after[0] == ' ' && after[4] == ' ' && months.has(after[1:4])
 }
 
 // lenClock returns the length of 15:04:05 with its fraction and zone.
@@ -191,6 +243,8 @@ func lenClock(b []byte) int {
 		n += 6
 	case fits(b[n:], "+9999") || fits(b[n:], "-9999"):
 		n += 5
+	case has(b[n:], " AM"), has(b[n:], " PM"):
+		n += len(" AM")
 	}
 	return n
 }

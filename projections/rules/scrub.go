@@ -1,6 +1,9 @@
 package rules
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // What stands in a scrubbed text for what was there.
 const (
@@ -43,6 +46,8 @@ func (s *scrubber) step() {
 	c := s.src[s.i]
 	fresh := s.i == 0 || !isWordByte(s.src[s.i-1])
 	switch {
+	case fresh && lenCode(s.src[s.i:]) >= 6 && s.afterCode():
+		s.put(markID, lenCode(s.src[s.i:]))
 	case fresh && isDigit(c):
 		s.number()
 	case fresh && isWordByte(c):
@@ -68,6 +73,20 @@ func (s *scrubber) copy(n int) {
 func (s *scrubber) put(mark string, n int) {
 	s.dst = append(s.dst, mark...)
 	s.i += n
+}
+
+// codeWords stand before a code that a person is to enter once.
+var codeWords = []string{"enter the code ", "enter code ", "one-time code: ", "user code: ", "User code: ", "verification code: ", "device code: "}
+
+func (s *scrubber) afterCode() bool { return slices.ContainsFunc(codeWords, s.follows) }
+
+// lenCode returns the length of a code for people: capitals, digits and dashes.
+func lenCode(b []byte) int {
+	n := 0
+	for n < len(b) && (isDigit(b[n]) || 'A' <= b[n] && b[n] <= 'Z' || b[n] == '-') {
+		n++
+	}
+	return n
 }
 
 // follows reports whether the text read so far ends with words.
@@ -113,6 +132,9 @@ func (s *scrubber) number() {
 			s.i = len(s.src) // a progress bar, which fills the line
 		}
 		return
+	case end > digits && isMeasured(rest[end:]):
+		s.put(markNumber, end)
+		return
 	case digits == lenToken(rest):
 		if s.i < s.count || digits >= 9 || s.varies(rest, digits) {
 			s.put(markNumber, digits)
@@ -138,7 +160,7 @@ func (s *scrubber) varies(rest []byte, digits int) bool {
 	if has(after, "]:") && s.i >= 2 && s.src[s.i-1] == '[' && isWordByte(s.src[s.i-2]) {
 		return true // the process id of a program that logs as syslog does
 	}
-	if unit, ok := bytes.CutPrefix(after, []byte(" ")); ok && measures.has(unit[:lenToken(unit)]) {
+	if isMeasured(after) || isMonth(after) {
 		return true
 	}
 	return s.i >= 2 && s.src[s.i-1] == '.' && isLower(s.src[s.i-2]) && len(after) > 1 && after[0] == '.' && isLower(after[1])
@@ -147,7 +169,13 @@ func (s *scrubber) varies(rest []byte, digits int) bool {
 func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 
 // measures follow amounts that were measured.
-var measures = newWordSet(`tokens bytes chars characters kib mib gib kb mb gb`)
+var measures = newWordSet(`tokens bytes chars characters kib mib gib kb mb gb KiB MiB GiB KB MB GB`)
+
+// isMeasured reports whether what follows a number makes it an amount.
+func isMeasured(after []byte) bool {
+	unit, ok := bytes.CutPrefix(after, []byte(" "))
+	return ok && measures.has(unit[:lenToken(unit)])
+}
 
 // address writes an IPv4 address. One that a name resolved to, in parentheses, one of
 // a resolver and one that somebody calls from vary; others are destinations.
@@ -155,6 +183,11 @@ func (s *scrubber) address(n int) {
 	switch {
 	case has(s.src[s.i:], "127."):
 		s.host(n)
+	case s.follows("Local ("): // the source of a connection, as Node writes it
+		s.put(markNumber, n)
+		if s.i < len(s.src) && s.src[s.i] == ':' {
+			s.i += 1 + lenDigits(s.src[s.i+1:])
+		}
 	case s.i > 0 && s.src[s.i-1] == '(' && s.i+n < len(s.src) && s.src[s.i+n] == ')',
 		s.follows(" for "), s.follows(" from "), s.follows(" on "):
 		s.put(markNumber, n)
@@ -183,7 +216,7 @@ const reach = 6
 // file; named are those before ids.
 var (
 	counted = newWordSet(`pid process line lineno column col position offset attempt attempts retry retries thread goroutine worker
-		iteration try jan feb mar apr jun jul aug sep oct nov dec took after`)
+		iteration try laststreamid jan feb mar apr jun jul aug sep oct nov dec took after`)
 	named = newWordSet(`id request_id requestid trace_id traceid session_id sessionid correlation_id correlationid ray span_id nonce state
 		request-id trace-id session-id req`)
 )
@@ -210,6 +243,10 @@ func (s *scrubber) word() {
 	}
 	if named.has(w) {
 		s.ident = s.i + n + reach
+	}
+	if n == 3 && isDatePart(rest) {
+		s.put(markTime, n)
+		return
 	}
 	s.token(n)
 	if n <= 5 && s.i >= n+1 && s.src[s.i-n-1] == '.' && sourceSuffixes.has(rest[:n]) {
