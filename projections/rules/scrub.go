@@ -48,6 +48,10 @@ func (s *scrubber) step() {
 	switch {
 	case fresh && lenCode(s.src[s.i:]) >= 6 && s.afterCode():
 		s.put(markID, lenCode(s.src[s.i:]))
+	case fresh && s.i < s.ident && lenHexChain(s.src[s.i:]) > 0:
+		s.put(markID, lenHexChain(s.src[s.i:]))
+	case c == '[' && lenBar(s.src[s.i:]) > 0:
+		s.put(markNumber, lenBar(s.src[s.i:]))
 	case fresh && isDigit(c):
 		s.number()
 	case fresh && isWordByte(c):
@@ -157,7 +161,7 @@ func (s *scrubber) varies(rest []byte, digits int) bool {
 		return true
 	}
 	after := rest[digits:]
-	if has(after, "]:") && s.i >= 2 && s.src[s.i-1] == '[' && isWordByte(s.src[s.i-2]) {
+	if has(after, "]:") && s.i >= 2 && s.src[s.i-1] == '[' && (isWordByte(s.src[s.i-2]) || s.src[s.i-2] == ')') {
 		return true // the process id of a program that logs as syslog does
 	}
 	if isMeasured(after) || isMonth(after) {
@@ -169,12 +173,12 @@ func (s *scrubber) varies(rest []byte, digits int) bool {
 func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 
 // measures follow amounts that were measured.
-var measures = newWordSet(`tokens bytes chars characters kib mib gib kb mb gb KiB MiB GiB KB MB GB`)
+var measures = newWordSet(`tokens bytes chars characters kib mib gib kb mb gb KiB MiB GiB kB KB MB GB`)
 
 // isMeasured reports whether what follows a number makes it an amount.
 func isMeasured(after []byte) bool {
-	unit, ok := bytes.CutPrefix(after, []byte(" "))
-	return ok && measures.has(unit[:lenToken(unit)])
+	unit := bytes.TrimPrefix(after, []byte(" "))
+	return measures.has(unit[:lenToken(unit)])
 }
 
 // address writes an IPv4 address. One that a name resolved to, in parentheses, one of
@@ -216,7 +220,7 @@ const reach = 6
 // file; named are those before ids.
 var (
 	counted = newWordSet(`pid process line lineno column col position offset attempt attempts retry retries thread goroutine worker
-		iteration try laststreamid jan feb mar apr jun jul aug sep oct nov dec took after`)
+		iteration try laststreamid xid jan feb mar apr jun jul aug sep oct nov dec took after`)
 	named = newWordSet(`id request_id requestid trace_id traceid session_id sessionid correlation_id correlationid ray span_id nonce state
 		request-id trace-id session-id req`)
 )

@@ -58,6 +58,8 @@ func appendPath(dst, p []byte, program bool) []byte {
 	case cutAfter(&p, "/uv/"), cutAfter(&p, "/go-build"), cutAfter(&p, "/go/pkg/mod/"):
 		dst = append(dst, markCache...)
 		dropFirst(&p, has(p, "archive-v0/"))
+	case has(p, "/proc/"): // by process and descriptor
+		return append(dst, "/proc"...)
 	case cutTemp(&p):
 		dst = append(dst, markTemp...)
 	case cutHome(&p):

@@ -1,5 +1,7 @@
 package rules
 
+import "bytes"
+
 // lenIPv4 returns the length of the IPv4 address that b begins with.
 func lenIPv4(b []byte) int {
 	n := 0
@@ -106,6 +108,34 @@ func lenUUID(b []byte) int {
 		}
 	}
 	return len(form)
+}
+
+// lenHexChain returns the length of an id such as E1A0:3D4F2A:1B9C8D7, hex digits
+// with colons between them.
+func lenHexChain(b []byte) int {
+	n, colons := 0, 0
+	for n < len(b) && (isHex(b[n]) || b[n] == ':') {
+		if b[n] == ':' {
+			colons++
+		}
+		n++
+	}
+	if colons < 2 || n < 12 || n < len(b) && isWordByte(b[n]) {
+		return 0
+	}
+	return n
+}
+
+// maxBarBytes bounds a drawn progress bar.
+const maxBarBytes = 160
+
+// lenBar returns the length of a drawn progress bar, [====>    ].
+func lenBar(b []byte) int {
+	end := bytes.IndexByte(b[:min(len(b), maxBarBytes)], ']')
+	if end < 6 || len(bytes.Trim(b[1:end], "=#>-. ")) > 0 || !bytes.ContainsAny(b[1:end], "=#>") {
+		return 0
+	}
+	return end + 1
 }
 
 func isHex(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
