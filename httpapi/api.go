@@ -149,12 +149,30 @@ func (a *API) routes() *echo.Echo {
 // leaves out the body.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
-		asGet := *r
-		asGet.Method = http.MethodGet
-		r = &asGet
+		ctx, sent := context.WithCancel(r.Context())
+		defer sent()
+		r = r.WithContext(ctx)
+		r.Method = http.MethodGet
+		w = headerAlone{ResponseWriter: w, sent: sent}
 	}
 	a.echo.ServeHTTP(w, r)
 }
+
+// headerAlone answers a HEAD request. Streams flush, and nobody would read what comes
+// after the header, so the first flush ends the request.
+type headerAlone struct {
+	http.ResponseWriter
+	sent context.CancelFunc
+}
+
+// FlushError is what http.ResponseController calls.
+func (h headerAlone) FlushError() error {
+	defer h.sent()
+	return http.NewResponseController(h.ResponseWriter).Flush()
+}
+
+// Unwrap gives http.ResponseController what else the writer can do.
+func (h headerAlone) Unwrap() http.ResponseWriter { return h.ResponseWriter }
 
 // Mount serves another handler under a path, such as an MCP endpoint, behind the
 // same checks of host, origin and role, and nothing else: bodies and times are the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -244,6 +245,27 @@ func TestTooManyWaitsAtOnceAreRefusedAndOthersAreNot(t *testing.T) {
 	giveUp()
 	waiting.Wait()
 	want(t, "refused beyond the bound", len(refused), 0)
+}
+
+func TestTheConnectionIsFreeAfterTheHeaderOfAStream(t *testing.T) {
+	w := newWorld(t)
+	url, _ := w.serve()
+	ctx, done := context.WithTimeout(t.Context(), patience)
+	defer done()
+	one := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
+	defer one.CloseIdleConnections()
+	for _, ask := range []struct{ method, path string }{
+		{http.MethodHead, "/api/events/stream"},
+		{http.MethodGet, "/healthz"},
+	} {
+		r, err := http.NewRequestWithContext(ctx, ask.method, url+ask.path, nil)
+		w.must(err)
+		resp, err := one.Do(r)
+		w.must(err)
+		_, err = io.Copy(io.Discard, resp.Body)
+		w.must(errors.Join(err, resp.Body.Close()))
+		want(t, ask.method+" "+ask.path, resp.StatusCode, http.StatusOK)
+	}
 }
 
 func TestAnotherHandlerStandsBehindTheSameDoor(t *testing.T) {
