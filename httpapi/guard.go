@@ -115,7 +115,8 @@ func (a *API) authorize(r *http.Request, role access.Role) (caller, error) {
 }
 
 // identify returns who a request says it comes from. Credentials that do not hold
-// are an error, but for a cookie, which may be left from an earlier start.
+// are an error, but for a cookie, which may be left from an earlier start. Together
+// with an error the caller has no roles, and yet its session, which it may end.
 func (a *API) identify(r *http.Request) (caller, error) {
 	who := caller{accept: r.Header.Get("Accept")}
 	now := a.now()
@@ -132,12 +133,12 @@ func (a *API) identify(r *http.Request) (caller, error) {
 		if hash, ok := a.sessions.Token(cookie.Value, now); ok {
 			who.session = cookie.Value
 			if id, ok := a.keys.Lookup(r.Context(), hash, now); ok {
-				who.identity = id
 				// Any page on this machine, whatever its port, makes the browser send the
 				// cookie; only our own may write with it.
 				if r.Method != http.MethodGet && !sameOrigin(r) {
-					return caller{}, refuse(codeOriginNotAllowed, "a session may be used for this from the dashboard's own pages only")
+					return who, refuse(codeOriginNotAllowed, "a session may be used for this from the dashboard's own pages only")
 				}
+				who.identity = id
 				return who, nil
 			}
 		}

@@ -256,6 +256,9 @@ func TestASessionEndsWithSigningOutAndWithItsToken(t *testing.T) {
 	session := signIn(w.operator)
 	w.ask(http.MethodDelete, "/api/session", "", session, own).is(http.StatusNoContent)
 	want(t, "after signing out", w.get("/api/session", session).at("name"), "")
+	session = signIn(w.operator)
+	w.ask(http.MethodDelete, "/api/session", "", session).is(http.StatusNoContent) // as curl does, without an origin
+	want(t, "after signing out without a page", w.get("/api/session", session).at("name"), "")
 
 	session = signIn(w.token("reader", access.Read))
 	w.get("/api/tools", session, from(elsewhere)).is(http.StatusOK)
