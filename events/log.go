@@ -33,6 +33,20 @@ var (
 	ErrClosed = errors.New("log closed")
 )
 
+// ConflictError is the ErrConflict of one event.
+type ConflictError struct {
+	Index      int // of the event in its batch
+	ID, Source string
+}
+
+// Error names the event.
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("%v: %q from %q", ErrConflict, e.ID, e.Source)
+}
+
+// Unwrap returns ErrConflict.
+func (e *ConflictError) Unwrap() error { return ErrConflict }
+
 // MaxIDBytes bounds ids, sources, types, subjects and config keys.
 const MaxIDBytes = 128
 
@@ -42,7 +56,7 @@ type Log interface {
 	// Append stores batch in order, durable before it returns, all or nothing. An
 	// event that is there already with the same source, id and content keeps its first
 	// place and is counted as a duplicate. The events' Sequence, RecordedAt, Hash and
-	// Raw are ignored; the log assigns them. It returns ErrInvalid, ErrConflict or
+	// Raw are ignored; the log assigns them. It returns ErrInvalid, a *ConflictError or
 	// ErrUnavailable. If ctx ends first the error is ctx's, and the batch may have
 	// been stored.
 	Append(ctx context.Context, batch []Event) (Receipt, error)
@@ -110,6 +124,7 @@ func (h Head) String() string { return fmt.Sprintf("%d:%s", h.Sequence, h.Hash) 
 type Query struct {
 	After     Sequence // exclusive
 	Before    Sequence // exclusive; 0: no bound
+	ID        string   // one event of each source; of one, together with Source
 	Subject   ServerName
 	Types     []Type // any of these
 	Without   []Type // none of these

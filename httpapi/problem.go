@@ -139,6 +139,7 @@ func refuse(c code, format string, args ...any) *problem {
 func problemOf(err error) *problem {
 	var p *problem
 	var tooLarge *http.MaxBytesError
+	var conflict *events.ConflictError
 	var he *echo.HTTPError
 	switch {
 	case errors.As(err, &p):
@@ -151,8 +152,11 @@ func problemOf(err error) *problem {
 		return refuse(codeAtInFuture, "that is beyond the head of the log")
 	case errors.Is(err, events.ErrUnavailable):
 		return &problem{code: codeLogUnavailable, detail: "the log cannot be written now; nothing was done", cause: err}
-	case errors.Is(err, events.ErrConflict):
-		return refuse(codeConflict, "an event of the same source and id is in the log with other content; nothing was written")
+	case errors.As(err, &conflict):
+		const detail = "the log has an event of the same source and id with other content"
+		p := refuse(codeConflict, "nothing was written, since event %d is wrong: %s", conflict.Index, detail)
+		p.also.Errors = []api.ItemProblem{{Index: new(conflict.Index), Detail: detail}}
+		return p
 	case errors.Is(err, events.ErrInvalid):
 		return refuse(codeInvalidEvent, "%v", err)
 	case errors.Is(err, events.ErrCorrupt):

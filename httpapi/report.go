@@ -185,12 +185,8 @@ func (r reporter) checkEnvelope(e api.ReportedEvent, made events.Event) error {
 func (r reporter) time(ctx context.Context, e api.ReportedEvent) (time.Time, error) {
 	at := e.Time.UTC()
 	if at.IsZero() {
-		known, err := r.api.log.Event(ctx, e.Id)
-		switch {
-		case err == nil && known.Source == r.source:
-			return known.Time, nil
-		case err != nil && !errors.Is(err, events.ErrNotFound):
-			return time.Time{}, err
+		for known, err := range r.api.log.Read(ctx, events.Query{ID: e.Id, Source: r.source, Bare: true}) {
+			return known.Time, err
 		}
 		return r.now.UTC(), nil
 	}

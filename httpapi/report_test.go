@@ -105,6 +105,14 @@ func TestAReportWithoutATimeIsIdempotentToo(t *testing.T) {
 	a := w.operate(http.MethodPost, "/api/events", body).is(http.StatusAccepted)
 	want(t, "duplicates", a.at("duplicates"), 1.0)
 	want(t, "time", w.get("/api/events/untimed").at("time"), "2026-03-04T12:00:00.000Z")
+
+	// The id means nothing to another host, which may have it for an event of its own.
+	host := bearer(w.token("platform", access.Report))
+	w.ask(http.MethodPost, "/api/events", body, host).is(http.StatusAccepted)
+	w.clock.advance(time.Minute)
+	a = w.ask(http.MethodPost, "/api/events", body, host).is(http.StatusAccepted)
+	want(t, "duplicates of another source", a.at("duplicates"), 1.0)
+	want(t, "time", w.get("/api/events?source=platform").at("items", 0, "time"), "2026-03-04T12:01:00.000Z")
 }
 
 func TestWhatIsReadAsCloudEventsCanBeReported(t *testing.T) {
@@ -210,6 +218,11 @@ func TestABadReportIsRefusedByIndexAndNoneOfItIsWritten(t *testing.T) {
 	w.operate(http.MethodPost, "/api/events", "[]").refused(http.StatusBadRequest, "invalid_event")
 	many := "[" + strings.Repeat(good+",", 1000) + good + "]"
 	w.operate(http.MethodPost, "/api/events", many).refused(http.StatusBadRequest, "invalid_event")
+	w.operate(http.MethodPost, "/api/events", "["+good+","+report("b", "discovery.failed", seen)+"]").is(http.StatusAccepted)
+	other := "[" + good + "," + report("b", "discovery.failed", `{}`) + "," + report("c", "discovery.failed", seen) + "]"
+	a := w.operate(http.MethodPost, "/api/events", other).refused(http.StatusConflict, "id_conflict")
+	want(t, "index of the conflict", a.at("errors", 0, "index"), 1.0)
+	w.get("/api/events/c").refused(http.StatusNotFound, "event_not_found")
 	w.operate(http.MethodPost, "/api/events", `[{"id":`).refused(http.StatusBadRequest, "bad_body")
 }
 

@@ -76,7 +76,7 @@ func (l *Log) store(batch []events.Event) (receipt events.Receipt, stored []even
 	}
 	contents := map[string][]byte{}
 	places := map[identity]events.Sequence{}
-	for _, e := range batch {
+	for i, e := range batch {
 		e, long, err := asRead(e)
 		if err != nil {
 			return events.Receipt{}, nil, err
@@ -88,7 +88,7 @@ func (l *Log) store(batch []events.Event) (receipt events.Receipt, stored []even
 		}
 		if known {
 			if !same(at(first), e) {
-				return events.Receipt{}, nil, fmt.Errorf("%w: %q from %q is event %d", events.ErrConflict, e.ID, e.Source, first)
+				return events.Receipt{}, nil, &events.ConflictError{Index: i, ID: e.ID, Source: e.Source}
 			}
 			receipt.Duplicates++
 			receipt.Sequences = append(receipt.Sequences, first)
@@ -245,6 +245,7 @@ func (l *Log) Read(ctx context.Context, q events.Query) iter.Seq2[events.Event, 
 func matches(q events.Query, e events.Event) bool {
 	switch {
 	case e.Sequence <= q.After, q.Before > 0 && e.Sequence >= q.Before,
+		q.ID != "" && e.ID != q.ID,
 		q.Subject != "" && e.Subject != q.Subject,
 		len(q.Types) > 0 && !slices.Contains(q.Types, e.Type),
 		slices.Contains(q.Without, e.Type),

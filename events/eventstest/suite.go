@@ -180,6 +180,12 @@ func sources(t *testing.T, l events.Log) {
 	if r := append1(t, l, a, b); r.Duplicates != 0 || r.Last() != 2 {
 		t.Errorf("got %+v, want two events", r)
 	}
+	if got := read(t, l, events.Query{ID: a.ID}); len(got) != 2 {
+		t.Errorf("the id has %d events, want one of each source", len(got))
+	}
+	if got := read(t, l, events.Query{ID: b.ID, Source: b.Source}); len(got) != 1 || got[0].Source != "another" {
+		t.Errorf("id and source: got %+v", got)
+	}
 }
 
 func conflicts(t *testing.T, l events.Log) {
@@ -200,8 +206,13 @@ func conflicts(t *testing.T, l events.Log) {
 	} {
 		b := a
 		change(&b)
-		if _, err := l.Append(context.Background(), []events.Event{b}); !errors.Is(err, events.ErrConflict) {
+		_, err := l.Append(context.Background(), []events.Event{b})
+		if !errors.Is(err, events.ErrConflict) {
 			t.Errorf("other %s: got %v, want ErrConflict", name, err)
+		}
+		_, err = l.Append(context.Background(), []events.Event{a, b})
+		if got, ok := errors.AsType[*events.ConflictError](err); !ok || *got != (events.ConflictError{Index: 1, ID: a.ID, Source: a.Source}) {
+			t.Errorf("other %s in a batch: got %v, want the conflict of its second event", name, err)
 		}
 	}
 	if r := append1(t, l, a); r.Duplicates != 1 {

@@ -52,6 +52,7 @@ func filters(t *testing.T, l events.Log) {
 		"with and without a type":  {Types: []events.Type{events.TypeServiceStopped}, Without: []events.Type{events.TypeServiceStopped}},
 		"source":                   {Source: "reporter"},
 		"config key":               {ConfigKey: "k3"},
+		"id":                       {ID: all[30].ID},
 		"run":                      {RunID: "00000000-0000-7000-8000-000000000004"},
 		"attempt":                  {AttemptID: "attempt7"},
 		"call":                     {CallID: "00000000-0000-7000-9000-000000000033"},
@@ -66,7 +67,9 @@ func filters(t *testing.T, l events.Log) {
 			Subject: "server1", Types: []events.Type{events.TypeDiscoveryFailed, events.TypeDiscoverySucceeded}, Source: Source,
 			ConfigKey: "k1", Since: noon, Until: noon.Add(time.Hour), After: 3, Before: 230, Limit: 5, Desc: true,
 		},
-		"subject and type": {Subject: "server2", Types: []events.Type{events.TypeDiscoveryFailed}, Desc: true},
+		"id and source":           {ID: all[32].ID, Source: "reporter"},
+		"an id of another source": {ID: all[33].ID, Source: "reporter"},
+		"subject and type":        {Subject: "server2", Types: []events.Type{events.TypeDiscoveryFailed}, Desc: true},
 	} {
 		var want []events.Event
 		for _, e := range all {

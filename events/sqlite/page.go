@@ -78,11 +78,12 @@ func (l *Log) newPager(ctx context.Context, q events.Query) (*pager, error) {
 		p.isOneOf(c.column, ids)
 		typeIDs = ids // of the last column, if there are any
 	}
-	indexed := q.Subject != "" || q.RunID != "" || q.CallID != ""
+	indexed := q.ID != "" || q.Subject != "" || q.RunID != "" || q.CallID != ""
 	rare := len(types) > 0 && slices.Min(typeIDs) > frequentTypes
 	if rare && !indexed {
 		p.rareTypes()
 	}
+	p.is("id = ?", idValue(q.ID))
 	p.is("run_id = ?", idValue(q.RunID))
 	p.is("attempt_id = ?", idValue(q.AttemptID))
 	p.is("call_id = ?", idValue(q.CallID))

@@ -170,6 +170,9 @@ func (s *store) addAll(batch []prepared, recordedAt int64) (receipt events.Recei
 		p := &batch[i]
 		p.recordedAt = recordedAt
 		first, err := s.add(p)
+		if conflict, ok := errors.AsType[*events.ConflictError](err); ok {
+			conflict.Index = i
+		}
 		switch {
 		case errors.Is(err, events.ErrConflict) && !single:
 			if _, err := s.exec(s.undo); err != nil {
@@ -271,7 +274,7 @@ func (s *store) earlier(p *prepared) (int64, error) {
 		return 0, err
 	}
 	if !first.sameContent(&p.entry) {
-		return 0, fmt.Errorf("%w: %q from %q is event %d", events.ErrConflict, p.id, p.source, first.sequence)
+		return 0, &events.ConflictError{ID: p.id, Source: p.source}
 	}
 	return first.sequence, nil
 }
