@@ -36,6 +36,9 @@ func decodeStrict(r io.Reader, into any) error {
 	if !utf8.Valid(text) {
 		return refuse(codeBadBody, "the body is not UTF-8")
 	}
+	if string(bytes.TrimSpace(text)) == "null" {
+		return refuse(codeBadBody, "the body: a JSON null is not taken there") // encoding/json takes it for anything
+	}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {

@@ -224,7 +224,7 @@ func (op operation) checkNoBody(body io.Reader) error {
 	}
 	const more = 16 // white space around an empty object
 	start, err := io.ReadAll(io.LimitReader(body, more))
-	if said := strings.Join(strings.Fields(string(start)), ""); err != nil || said != "" && said != "{}" {
+	if said := strings.Join(strings.Fields(string(start)), ""); err != nil || len(start) == more || said != "" && said != "{}" {
 		return refuse(codeBadBody, "this operation takes no body")
 	}
 	return nil

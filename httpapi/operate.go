@@ -28,6 +28,9 @@ func (a *API) DiscoverServer(ctx context.Context, r api.DiscoverServerRequestObj
 	if r.Body != nil {
 		reason = r.Body.Reason
 	}
+	if err := a.checkReason(reason); err != nil {
+		return nil, err
+	}
 	runID, done, err := a.discovery.Discover(ctx, []events.ServerName{v.Name}, reason, callerOf(ctx).actor())
 	if err != nil {
 		return nil, err
@@ -98,6 +101,14 @@ func (a *API) checkSelection(s api.DiscoverSelection) error {
 			return refuse(codeBadBody, "%s %s", f.field, wrong)
 		}
 	}
+	return a.checkReason(s.Reason)
+}
+
+// checkReason refuses a person's reason that is longer than the contract allows.
+func (a *API) checkReason(reason string) error {
+	if wrong := a.contract.schemas["Reasoned"].Properties["reason"].check(reason); wrong != "" {
+		return refuse(codeBadBody, "reason %s", wrong)
+	}
 	return nil
 }
 
@@ -117,6 +128,9 @@ func wanted(v projections.Server, s api.DiscoverSelection) bool {
 func (a *API) PinServer(ctx context.Context, r api.PinServerRequestObject) (api.PinServerResponseObject, error) {
 	v, _, err := a.serverAt(ctx, r.Name, "", "")
 	if err != nil {
+		return nil, err
+	}
+	if err := a.checkReason(r.Body.Reason); err != nil {
 		return nil, err
 	}
 	var until time.Time

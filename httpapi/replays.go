@@ -161,6 +161,9 @@ func (a *API) StartReplay(ctx context.Context, r api.StartReplayRequestObject) (
 	if opts.Until, err = parseBound("until", r.Body.Until); err != nil {
 		return nil, err
 	}
+	if !opts.Until.IsZero() && !opts.Since.Before(opts.Until) {
+		return nil, refuse(codeBadBody, "until: %s is not after since, so nothing would be counted", r.Body.Until)
+	}
 	j := a.newReplay(set, opts)
 	if !a.replays.add(j) {
 		j.cancel(nil)

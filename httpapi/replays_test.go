@@ -174,9 +174,10 @@ func TestAReplayThatIsNotOneIsRefused(t *testing.T) {
 		`{"rules":{"set":"none"}}`:     {400, "unknown_rules"},
 		`{"rules":"rules: ["}`:         {422, "invalid_rules"},
 		`{"rules":""}`:                 {422, "invalid_rules"},
-		`{"rules":{"set":"default"},"since":"yesterday"}`: {400, "bad_body"},
-		`{"rules":{"set":"default"},"until":"2026"}`:      {400, "bad_body"},
-		`{"rules":{"set":"default"},"server":"x"}`:        {400, "bad_body"},
+		`{"rules":{"set":"default"},"since":"yesterday"}`:                                           {400, "bad_body"},
+		`{"rules":{"set":"default"},"until":"2026"}`:                                                {400, "bad_body"},
+		`{"rules":{"set":"default"},"since":"2026-03-05T00:00:00Z","until":"2026-03-04T00:00:00Z"}`: {400, "bad_body"},
+		`{"rules":{"set":"default"},"server":"x"}`:                                                  {400, "bad_body"},
 	} {
 		w.operate(http.MethodPost, "/api/replays", body).refused(c.status, c.code)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -37,17 +38,18 @@ type contract struct {
 	json       []byte            // as it is served
 }
 
-// schema is what a parameter may be.
+// schema is what a parameter, or a member of a body, may be.
 type schema struct {
-	Ref       string   `yaml:"$ref"`
-	Type      string   `yaml:"type"`
-	Format    string   `yaml:"format"`
-	Enum      []string `yaml:"enum"`
-	Minimum   *int64   `yaml:"minimum"`
-	Maximum   *int64   `yaml:"maximum"`
-	MinLength int      `yaml:"minLength"`
-	MaxLength int      `yaml:"maxLength"`
-	Required  bool     `yaml:"-"`
+	Ref        string            `yaml:"$ref"`
+	Type       string            `yaml:"type"`
+	Format     string            `yaml:"format"`
+	Enum       []string          `yaml:"enum"`
+	Minimum    *int64            `yaml:"minimum"`
+	Maximum    *int64            `yaml:"maximum"`
+	MinLength  int               `yaml:"minLength"` // in characters, as JSON Schema counts
+	MaxLength  int               `yaml:"maxLength"`
+	Properties map[string]schema `yaml:"properties"`
+	Required   bool              `yaml:"-"`
 }
 
 type parameter struct {
@@ -139,7 +141,7 @@ func dropGeneratorKeys(v any) {
 	}
 }
 
-// check returns what is wrong with a parameter's value, "" if nothing is.
+// check returns what is wrong with a value, "" if nothing is.
 func (s schema) check(value string) string {
 	if len(s.Enum) > 0 {
 		for _, allowed := range s.Enum {
@@ -159,14 +161,14 @@ func (s schema) check(value string) string {
 	case "string":
 		if s.Format == "date-time" {
 			if _, err := time.Parse(time.RFC3339, value); err != nil {
-				return "must be an RFC 3339 time, such as 2026-01-02T15:04:05Z"
+				return "must be an RFC 3339 time, such as 2026-01-02T15:04:05Z; a + in it is %2B in a URL"
 			}
 		}
 		if len(value) < s.MinLength {
 			return "must not be empty"
 		}
-		if s.MaxLength > 0 && len(value) > s.MaxLength {
-			return fmt.Sprintf("must have at most %d bytes", s.MaxLength)
+		if s.MaxLength > 0 && utf8.RuneCountInString(value) > s.MaxLength {
+			return fmt.Sprintf("must have at most %d characters", s.MaxLength)
 		}
 	}
 	return ""

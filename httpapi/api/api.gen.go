@@ -744,7 +744,9 @@ type DiscoverSelection struct {
 	Class rules.Class `json:"class,omitempty"`
 
 	// Force Also the skipped
-	Force     bool         `json:"force,omitempty"`
+	Force bool `json:"force,omitempty"`
+
+	// Reason The first 500 bytes are recorded
 	Reason    string       `json:"reason,omitempty"`
 	Servers   []ServerName `json:"servers,omitempty"`
 	Signature string       `json:"signature,omitempty"`
@@ -911,6 +913,7 @@ type NullableTime = *Timestamp
 
 // Pin defines model for Pin.
 type Pin struct {
+	// Reason The first 500 bytes are recorded
 	Reason string `json:"reason,omitempty"`
 
 	// Until RFC 3339, in the future; empty or absent for until cleared
@@ -964,6 +967,7 @@ type Readiness struct {
 
 // Reasoned defines model for Reasoned.
 type Reasoned struct {
+	// Reason The first 500 bytes are recorded
 	Reason string `json:"reason,omitempty"`
 }
 
