@@ -42,12 +42,24 @@ func (s *Service) Reload(ctx context.Context, actor string) (changes map[events.
 		removed = append(removed, r.Name)
 	}
 	for _, p := range loaded.Warnings {
-		s.logger.WarnContext(ctx, "config warning", slog.String("file", p.File), slog.Int("line", p.Line),
-			slog.String("server", string(p.Server)), slog.String("detail", p.Detail))
+		s.logger.LogAttrs(ctx, slog.LevelWarn, "config warning", place(p)...)
+	}
+	for _, p := range loaded.Faults {
+		if p.Server == "" { // else the server's state says it
+			s.logger.LogAttrs(ctx, slog.LevelWarn, "config entry left out", place(p)...)
+		}
 	}
 	s.announceAll(ctx)
 	s.wake()
 	return changes, removed, loaded.Faults, nil
+}
+
+// place gives a problem's place and words as a log has them.
+func place(p events.ConfigProblem) []slog.Attr {
+	return []slog.Attr{
+		slog.String("file", p.File), slog.Int("line", p.Line),
+		slog.String("server", string(p.Server)), slog.String("detail", p.Detail),
+	}
 }
 
 // reject records why a config was refused, unless the last one was refused for the

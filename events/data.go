@@ -74,6 +74,9 @@ type ConfigLoaded struct {
 	Files    []string        `json:"files"`
 	Servers  int             `json:"servers"`
 	Warnings []ConfigProblem `json:"warnings,omitempty"`
+	// Faults are what is wrong with single entries, where it stands in these files.
+	// An entry whose name no server can have is told here alone.
+	Faults []ConfigProblem `json:"faults,omitempty"`
 }
 
 // ConfigRejected records a config that could not be used; the last good one stays

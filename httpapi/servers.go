@@ -248,8 +248,13 @@ func (a *API) GetConfig(ctx context.Context, r api.GetConfigRequestObject) (api.
 	if c.Rejected != nil {
 		shown.Errors = append(shown.Errors, showProblem(*c.Rejected))
 	}
+	told := map[events.ServerName]bool{}
+	for _, f := range c.Faults {
+		told[f.Server] = true
+		shown.Errors = append(shown.Errors, showProblem(f))
+	}
 	for _, v := range servers {
-		if p := v.Entry.Problem; p != nil {
+		if p := v.Entry.Problem; p != nil && !told[v.Name] {
 			shown.Errors = append(shown.Errors, api.ConfigProblem{
 				File: v.Entry.SourceFile, Line: p.Line, Column: p.Column, Server: v.Name, Detail: p.Detail,
 			})

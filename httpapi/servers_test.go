@@ -278,4 +278,14 @@ func TestConfigTellsFilesAndWhatIsWrong(t *testing.T) {
 	want(t, "its line", a.at("errors", 1, "line"), 5.0)
 	want(t, "its column", a.at("errors", 1, "column"), 12.0)
 	want(t, "warning", a.at("warnings", 0, "column"), 7.0)
+
+	// A later load has found the same fault elsewhere, and an entry nobody can name.
+	w.append("", events.ConfigLoaded{Files: []string{"/etc/mcp.json"}, Faults: []events.ConfigProblem{
+		{File: "/etc/mcp.json", Line: 2, Column: 3, Detail: "a server has no name: give it one"},
+		{File: "/etc/mcp.json", Line: 8, Column: 12, Server: "a", Detail: "neither command nor url"},
+	}})
+	a = w.get("/api/config").is(http.StatusOK)
+	want(t, "faults", len(a.at("errors").([]any)), 2)
+	want(t, "an entry without a name", a.at("errors", 0, "detail"), "a server has no name: give it one")
+	want(t, "the line a fault moved to", a.at("errors", 1, "line"), 8.0)
 }

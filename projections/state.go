@@ -52,6 +52,9 @@ type Config struct {
 	Files    []string               `json:"files"`
 	LoadedAt time.Time              `json:"loaded_at,omitzero"`
 	Warnings []events.ConfigProblem `json:"warnings"`
+	// Faults are those of single entries at the last load. Logs from before they were
+	// recorded have them in the entries alone.
+	Faults []events.ConfigProblem `json:"faults,omitempty"`
 	// Rejected is why the last load was refused; nil when it was taken.
 	Rejected *events.ConfigProblem `json:"rejected,omitempty"`
 }
@@ -138,6 +141,7 @@ func (s *State) Config() Config {
 	c := s.b.Config
 	c.Files = append([]string{}, c.Files...)
 	c.Warnings = append([]events.ConfigProblem{}, c.Warnings...)
+	c.Faults = append([]events.ConfigProblem{}, c.Faults...)
 	return c
 }
 
@@ -155,7 +159,7 @@ func (s *State) Apply(e events.Event) {
 		}
 		s.b.Own, s.b.Start, s.b.StartedAt = e.Source, e.Sequence, e.HappenedAt()
 	case events.ConfigLoaded:
-		s.b.Config = Config{Files: d.Files, LoadedAt: e.HappenedAt(), Warnings: d.Warnings}
+		s.b.Config = Config{Files: d.Files, LoadedAt: e.HappenedAt(), Warnings: d.Warnings, Faults: d.Faults}
 	case events.ConfigRejected:
 		s.b.Config.Rejected = &d.ConfigProblem
 	case events.RulesActivated:

@@ -128,7 +128,7 @@ func throughJSON(v any) any {
 // appends them adds id, source and time.
 func LoadedEvents(c *Config, d Difference) []events.Event {
 	batch := []events.Event{about("", "", events.ConfigLoaded{
-		Files: c.Files, Servers: len(c.Servers), Warnings: c.Warnings,
+		Files: c.Files, Servers: len(c.Servers), Warnings: c.Warnings, Faults: c.Faults,
 	})}
 	for _, r := range d.Removed {
 		batch = append(batch, about(r.Name, r.Key, events.ServerRemoved{}))

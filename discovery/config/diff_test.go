@@ -86,6 +86,19 @@ func TestAFirstConfigIsRecordedWhole(t *testing.T) {
 	}
 }
 
+func TestFaultsAreRecordedWithEveryLoad(t *testing.T) {
+	c := load(t, environ(), `{"mcpServers": {"": {"command": "true"}, "a": {"command": 7}}}`)
+	for what, d := range map[string]config.Difference{
+		"first load": config.Diff(nil, c),
+		"unchanged":  config.Diff(c.Applied(), c),
+	} {
+		loaded := config.LoadedEvents(c, d)[0].Data.(events.ConfigLoaded)
+		if len(loaded.Faults) != 2 || loaded.Faults[0].Server != "" || loaded.Faults[1].Server != "a" || loaded.Faults[1].Column == 0 {
+			t.Errorf("%s: got the faults %+v, want that of the nameless entry and that of a", what, loaded.Faults)
+		}
+	}
+}
+
 func TestTheSameConfigAfterARestartChangesNothing(t *testing.T) {
 	before := load(t, environ(), three)
 	old := recorded(t, config.LoadedEvents(before, config.Diff(nil, before)))
