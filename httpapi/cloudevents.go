@@ -29,7 +29,7 @@ func (c cloudEventsAnswer) VisitListEventsResponse(w http.ResponseWriter) error 
 		return err
 	}
 	h := w.Header()
-	h.Set("Content-Type", "application/cloudevents-batch+json")
+	h.Set("Content-Type", mediaBatch)
 	h.Set("Ledger-Sequence", strconv.FormatInt(int64(c.sequence), 10))
 	if c.next != "" {
 		h.Set("Link", c.next)

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"mime"
 	"slices"
 	"strconv"
 	"strings"
@@ -112,6 +113,35 @@ func selectEvents(p api.ListEventsParams) selection {
 	return s
 }
 
+// The media types of the three forms of GET /api/events.
+const (
+	mediaPage  = "application/json"
+	mediaBatch = "application/cloudevents-batch+json"
+	mediaLines = "application/x-ndjson"
+)
+
+// formOf returns which of the forms an Accept header prefers, of equals the first. A
+// header that names none of them gets the page.
+func formOf(accept string) string {
+	form, most := mediaPage, 0.0
+	for part := range strings.SplitSeq(accept, ",") {
+		media, params, err := mime.ParseMediaType(part)
+		if err != nil || !slices.Contains([]string{mediaPage, mediaBatch, mediaLines}, media) {
+			continue
+		}
+		weight := 1.0
+		if q, given := params["q"]; given {
+			if weight, err = strconv.ParseFloat(q, 64); err != nil {
+				continue
+			}
+		}
+		if weight > most {
+			form, most = media, weight
+		}
+	}
+	return form
+}
+
 // ListEvents answers GET /api/events in one of its three forms.
 func (a *API) ListEvents(ctx context.Context, r api.ListEventsRequestObject) (api.ListEventsResponseObject, error) {
 	m, err := a.place(ctx, r.Params.At, r.Params.Rules)
@@ -119,15 +149,15 @@ func (a *API) ListEvents(ctx context.Context, r api.ListEventsRequestObject) (ap
 		return nil, err
 	}
 	s := selectEvents(r.Params)
-	accept := callerOf(ctx).accept
-	if strings.Contains(accept, "application/x-ndjson") {
+	form := formOf(callerOf(ctx).accept)
+	if form == mediaLines {
 		return a.streamLines(ctx, s, m, r.Params)
 	}
 	page, err := a.eventPage(ctx, s, m, r.Params.Cursor, r.Params.Limit)
 	if err != nil {
 		return nil, err
 	}
-	if strings.Contains(accept, "application/cloudevents-batch+json") {
+	if form == mediaBatch {
 		return cloudEventsAnswer{events: page.Items, next: nextLink(ctx, page.NextCursor), sequence: m.sequence}, nil
 	}
 	return api.ListEvents200JSONResponse{

@@ -109,6 +109,26 @@ func TestTimesHaveMillisecondsAndKeepNanoseconds(t *testing.T) {
 	want(t, "nanoseconds", w.get("/api/servers/fine/history").at("items", 0, "time"), "2026-03-04T12:00:00.123456789Z")
 }
 
+func TestEventsComeInTheFormAskedForMost(t *testing.T) {
+	w := newWorld(t)
+	const page, batch, lines = "application/json", "application/cloudevents-batch+json", "application/x-ndjson"
+	for accept, form := range map[string]string{
+		"":                               page,
+		"*/*":                            page,
+		"text/html, application/*;q=0.9": page,
+		lines:                            lines,
+		"Application/X-NDJSON; q=0.9":    lines,
+		batch + ", " + page:              batch,
+		page + ", " + lines + ";q=0.1":   page,
+		lines + ";q=0":                   page,
+		lines + ";q=much, " + batch:      batch,
+		page + ";q=0.2," + batch + ";q=0.5," + lines + ";q=0.8": lines,
+	} {
+		a := w.get("/api/events", header("Accept", accept)).is(http.StatusOK)
+		want(t, "for Accept: "+accept, a.header.Get("Content-Type"), form)
+	}
+}
+
 func TestEventsAsCloudEvents(t *testing.T) {
 	w := newWorld(t)
 	w.configure("weather")
