@@ -30,9 +30,9 @@ func (a *API) ListServers(ctx context.Context, r api.ListServersRequestObject) (
 			found = append(found, v)
 		}
 	}
-	sort, descending := strings.CutPrefix(string(r.Params.Sort), "-")
-	key := sortKey(sort)
-	page, next, err := pageOf(found, "servers/"+string(r.Params.Sort), key, descending, r.Params.Cursor, r.Params.Limit)
+	sort := cmp.Or(r.Params.Sort, api.ListServersParamsSortName)
+	by, descending := strings.CutPrefix(string(sort), "-")
+	page, next, err := pageOf(found, "servers/"+string(sort), sortKey(by), descending, r.Params.Cursor, r.Params.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func seenBy(v projections.Server, source string) bool {
 }
 
 // sortKey returns what servers are compared by, as text. The name comes last, so
-// that keys differ.
+// that keys differ. A server that will not be attempted comes after all that will.
 func sortKey(by string) func(projections.Server) string {
 	stamp := func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000000") }
 	return func(v projections.Server) string {
@@ -118,6 +118,9 @@ func sortKey(by string) func(projections.Server) string {
 		case "state":
 			return string(v.State) + name
 		case "next_attempt":
+			if v.NextAttempt.IsZero() {
+				return "never" + name // letters are greater than digits
+			}
 			return stamp(v.NextAttempt) + name
 		case "last_attempt":
 			if v.Last == nil {

@@ -213,6 +213,24 @@ func TestPagesOfServersJoinToTheWhole(t *testing.T) {
 			t.Errorf("sort=%s: pages give %v, the whole is %v", sort, all, whole)
 		}
 	}
+	first := w.get("/api/servers?limit=2").at("next_cursor").(string)
+	want(t, "by name, as without sort", w.get("/api/servers?sort=name&limit=1&cursor="+first).names("name", "items")[0], "c")
+}
+
+func TestTheNextAttemptComesFirstAndNoneLast(t *testing.T) {
+	w := newWorld(t)
+	w.configure("off", func(d *events.ServerConfigured) { d.Disabled = true })
+	w.configure("late")
+	w.skip("late")
+	w.configure("soon")
+	w.fail("soon")
+	for sort, order := range map[string][]string{
+		"next_attempt": {"soon", "late", "off"}, "-next_attempt": {"off", "late", "soon"},
+	} {
+		if got := w.get("/api/servers?sort="+sort).names("name", "items"); !cmp.Equal(got, order) {
+			t.Errorf("sort=%s: got %v, want %v", sort, got, order)
+		}
+	}
 }
 
 func TestAServerTellsWhatFailedAndWhatIsNext(t *testing.T) {
@@ -259,33 +277,4 @@ func TestNamesMayHoldAnyCharacter(t *testing.T) {
 		w.configure(name)
 		want(t, path, w.get("/api/servers/"+path).is(http.StatusOK).at("name"), string(name))
 	}
-}
-
-func TestConfigTellsFilesAndWhatIsWrong(t *testing.T) {
-	w := newWorld(t)
-	w.append("", events.ConfigLoaded{Files: []string{"/etc/mcp.json"}, Warnings: []events.ConfigProblem{
-		{File: "/etc/mcp.json", Line: 3, Column: 7, Server: "a", Detail: "unknown field"},
-	}})
-	w.configure("a", func(d *events.ServerConfigured) {
-		d.Problem = &events.EntryProblem{Code: events.ProblemMalformed, Detail: "neither command nor url", Line: 5, Column: 12}
-	})
-	w.append("", events.ConfigRejected{ConfigProblem: events.ConfigProblem{File: "/etc/mcp.json", Line: 9, Detail: "unexpected }"}})
-	a := w.get("/api/config").is(http.StatusOK)
-	want(t, "file", a.at("files", 0), "/etc/mcp.json")
-	want(t, "loaded", a.at("loaded_at"), "2026-03-04T12:00:00.000Z")
-	want(t, "rejected", a.at("errors", 0, "detail"), "unexpected }")
-	want(t, "fault of an entry", a.at("errors", 1, "server"), "a")
-	want(t, "its line", a.at("errors", 1, "line"), 5.0)
-	want(t, "its column", a.at("errors", 1, "column"), 12.0)
-	want(t, "warning", a.at("warnings", 0, "column"), 7.0)
-
-	// A later load has found the same fault elsewhere, and an entry nobody can name.
-	w.append("", events.ConfigLoaded{Files: []string{"/etc/mcp.json"}, Faults: []events.ConfigProblem{
-		{File: "/etc/mcp.json", Line: 2, Column: 3, Detail: "a server has no name: give it one"},
-		{File: "/etc/mcp.json", Line: 8, Column: 12, Server: "a", Detail: "neither command nor url"},
-	}})
-	a = w.get("/api/config").is(http.StatusOK)
-	want(t, "faults", len(a.at("errors").([]any)), 2)
-	want(t, "an entry without a name", a.at("errors", 0, "detail"), "a server has no name: give it one")
-	want(t, "the line a fault moved to", a.at("errors", 1, "line"), 8.0)
 }

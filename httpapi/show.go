@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"mcpledger/events"
@@ -22,7 +23,7 @@ func showServer(v projections.Server) api.Server {
 		ProtocolVersion: v.ProtocolVersion, ServerInfo: v.ServerInfo, Stats: showStats(v.Stats),
 		Reported: []api.Reported{},
 	}
-	if s.Config == nil {
+	if !bytes.HasPrefix(s.Config, []byte("{")) { // its problem says that it is no object
 		s.Config = json.RawMessage("{}")
 	}
 	if p := v.Entry.Problem; p != nil {

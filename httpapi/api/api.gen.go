@@ -1231,7 +1231,7 @@ type Server struct {
 	Catalogue     Catalogue     `json:"catalogue"`
 	Cause         *Cause        `json:"cause"`
 
-	// Config The entry as written, secrets masked
+	// Config The entry as written, secrets masked; empty for one that is no object
 	Config          RawObject     `json:"config"`
 	ConfigKey       ConfigKey     `json:"config_key"`
 	Description     string        `json:"description"`
@@ -1657,7 +1657,8 @@ type ListServersParams struct {
 	// Q Part of the name, the description or the reason, in any case
 	Q string `form:"q,omitempty" json:"q,omitempty"`
 
-	// Sort What to sort by, then by name; "-" in front reverses
+	// Sort What to sort by, then by name; "-" in front reverses. A server without a next
+	// attempt comes after the others, one without a last attempt before them.
 	Sort        ListServersParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 	IfNoneMatch IfNoneMatch           `json:"If-None-Match,omitempty"`
 }
