@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"errors"
 	"mime"
 	"slices"
 	"strconv"
@@ -229,18 +228,18 @@ func (a *API) GetEvent(ctx context.Context, r api.GetEventRequestObject) (api.Ge
 	if err != nil {
 		return nil, err
 	}
-	e, err := a.log.Event(ctx, r.Id)
-	if errors.Is(err, events.ErrNotFound) || (err == nil && e.Sequence > m.sequence) {
-		return nil, refuse(codeEventNotFound, "the log holds no event with the id %q", r.Id)
+	q := events.Query{ID: r.Id, Source: r.Params.Source, Before: m.sequence + 1, Limit: 1}
+	for e, err := range a.log.Read(ctx, q) {
+		if err != nil {
+			return nil, err
+		}
+		shown, err := showEvent(e, m.set)
+		if err != nil {
+			return nil, err
+		}
+		return api.GetEvent200JSONResponse{
+			Body: shown, Headers: api.GetEvent200ResponseHeaders{LedgerSequence: int64(m.sequence)},
+		}, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	shown, err := showEvent(e, m.set)
-	if err != nil {
-		return nil, err
-	}
-	return api.GetEvent200JSONResponse{
-		Body: shown, Headers: api.GetEvent200ResponseHeaders{LedgerSequence: int64(m.sequence)},
-	}, nil
+	return nil, refuse(codeEventNotFound, "the log holds no event with the id %q", r.Id)
 }

@@ -4,16 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"iter"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 
 	"mcpledger/events"
 	"mcpledger/httpapi"
-	"mcpledger/httpapi/access"
 )
 
 func TestWhatAReadDoesNotTakeIsRefused(t *testing.T) {
@@ -219,10 +216,15 @@ func TestAnAnswerThatIsNotReadyInTimeIsGivenUp(t *testing.T) {
 	w.get("/api/events", func(r *http.Request) { *r = *r.WithContext(late) }).refused(http.StatusServiceUnavailable, "timeout")
 }
 
-// panicking is a log that a handler trips over.
+// panicking is a log that a handler trips over when it asks for one event.
 type panicking struct{ events.Log }
 
-func (panicking) Event(context.Context, string) (events.Event, error) { panic("tripped") }
+func (l panicking) Read(ctx context.Context, q events.Query) iter.Seq2[events.Event, error] {
+	if q.ID != "" {
+		panic("tripped")
+	}
+	return l.Log.Read(ctx, q)
+}
 
 func TestAPanicIsAProblemAndTheServiceGoesOn(t *testing.T) {
 	w := newWorld(t, func(c *httpapi.Config) { c.Log = panicking{c.Log} })
@@ -231,74 +233,4 @@ func TestAPanicIsAProblemAndTheServiceGoesOn(t *testing.T) {
 		t.Errorf("the log does not tell of the panic:\n%s", logged)
 	}
 	w.get("/api/events").is(http.StatusOK)
-}
-
-func TestTooManyWaitsAtOnceAreRefusedAndOthersAreNot(t *testing.T) {
-	w := newWorld(t)
-	w.configure("weather")
-	ctx, giveUp := context.WithCancel(t.Context())
-	var waiting sync.WaitGroup
-	refused := make(chan string, 200)
-	for range 200 {
-		waiting.Go(func() {
-			r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/api/servers/weather/discover?wait=true", nil)
-			r.Host = "localhost"
-			r.Header.Set("Authorization", "Bearer "+w.operator)
-			rec := httptest.NewRecorder()
-			w.api.ServeHTTP(rec, r)
-			if strings.Contains(rec.Body.String(), `"code":"busy"`) {
-				refused <- rec.Body.String()
-			}
-		})
-	}
-	for range 200 - 128 {
-		<-refused
-	}
-	w.get("/api/tools").is(http.StatusOK)
-	giveUp()
-	waiting.Wait()
-	want(t, "refused beyond the bound", len(refused), 0)
-}
-
-func TestTheConnectionIsFreeAfterTheHeaderOfAStream(t *testing.T) {
-	w := newWorld(t)
-	url, _ := w.serve()
-	ctx, done := context.WithTimeout(t.Context(), patience)
-	defer done()
-	one := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
-	defer one.CloseIdleConnections()
-	for _, ask := range []struct{ method, path string }{
-		{http.MethodHead, "/api/events/stream"},
-		{http.MethodGet, "/healthz"},
-	} {
-		r, err := http.NewRequestWithContext(ctx, ask.method, url+ask.path, nil)
-		w.must(err)
-		resp, err := one.Do(r)
-		w.must(err)
-		_, err = io.Copy(io.Discard, resp.Body)
-		w.must(errors.Join(err, resp.Body.Close()))
-		want(t, ask.method+" "+ask.path, resp.StatusCode, http.StatusOK)
-	}
-}
-
-func TestAnotherHandlerStandsBehindTheSameDoor(t *testing.T) {
-	w := newWorld(t)
-	w.api.Mount("/mcp", access.Call, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		_, _ = rw.Write([]byte(httpapi.CallerName(r)))
-	}))
-	ask := func(how ...asking) *httptest.ResponseRecorder {
-		r := httptest.NewRequest(http.MethodPost, "/mcp", nil)
-		r.Host, r.RemoteAddr = "localhost", "127.0.0.1:1"
-		for _, h := range how {
-			h(r)
-		}
-		rec := httptest.NewRecorder()
-		w.api.ServeHTTP(rec, r)
-		return rec
-	}
-	want(t, "from here", ask().Body.String(), "local")
-	want(t, "with a token", ask(bearer(w.token("agent", access.Call)), from(elsewhere)).Body.String(), "agent")
-	want(t, "from elsewhere", ask(from(elsewhere)).Code, http.StatusUnauthorized)
-	want(t, "with the wrong role", ask(bearer(w.token("reader", access.Read))).Code, http.StatusForbidden)
-	want(t, "by another name", ask(calling("evil.example")).Code, http.StatusForbidden)
 }

@@ -115,6 +115,21 @@ func TestAReportWithoutATimeIsIdempotentToo(t *testing.T) {
 	want(t, "time", w.get("/api/events?source=platform").at("items", 0, "time"), "2026-03-04T12:01:00.000Z")
 }
 
+func TestAnIDThatTwoHostsUseIsToldApartByItsSource(t *testing.T) {
+	w := newWorld(t)
+	w.operate(http.MethodPost, "/api/events", report("1", "discovery.failed", seen)).is(http.StatusAccepted)
+	first := w.head()
+	host := bearer(w.token("platform", access.Report))
+	w.ask(http.MethodPost, "/api/events", report("1", "discovery.failed", seen), host).is(http.StatusAccepted)
+
+	want(t, "the first", w.get("/api/events/1").is(http.StatusOK).at("source"), "operator")
+	want(t, "the operator's", w.get("/api/events/1?source=operator").is(http.StatusOK).at("sequence"), float64(first))
+	want(t, "the platform's", w.get("/api/events/1?source=platform").is(http.StatusOK).at("sequence"), float64(first+1))
+	w.get("/api/events/1?source=nobody").refused(http.StatusNotFound, "event_not_found")
+	w.get("/api/events/1?source=platform&at="+itoa(first)).refused(http.StatusNotFound, "event_not_found")
+	w.get("/api/events/1?source=").refused(http.StatusBadRequest, "invalid_parameter")
+}
+
 func TestWhatIsReadAsCloudEventsCanBeReported(t *testing.T) {
 	w := newWorld(t)
 	w.configure("weather")

@@ -1563,6 +1563,9 @@ type StreamEventsParams struct {
 
 // GetEventParams defines parameters for GetEvent.
 type GetEventParams struct {
+	// Source Whose event it is, as ids differ within a source alone; without it the first one counts
+	Source string `form:"source,omitempty" json:"source,omitempty"`
+
 	// At A past moment to answer for, a sequence or an RFC 3339 time
 	At At `form:"at,omitempty" json:"at,omitempty"`
 
@@ -2230,6 +2233,13 @@ func (w *ServerInterfaceWrapper) GetEvent(ctx echo.Context) error {
 
 	// Parameter object where we will unmarshal all parameters from the context
 	var params GetEventParams
+	// ------------- Optional query parameter "source" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "source", ctx.QueryParams(), &params.Source, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter source: %s", err))
+	}
+
 	// ------------- Optional query parameter "at" -------------
 
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "at", ctx.QueryParams(), &params.At, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
