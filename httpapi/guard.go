@@ -39,14 +39,9 @@ func callerOf(ctx context.Context) caller {
 	return c
 }
 
-// actor names the caller in events: the token's name, "local" for a caller on this
-// machine without one.
-func (c caller) actor() string {
-	if c.identity.Name == "" {
-		return "local"
-	}
-	return c.identity.Name
-}
+// actor names the caller in events: the token's name, access.LocalName for a caller
+// on this machine without one.
+func (c caller) actor() string { return cmp.Or(c.identity.Name, access.LocalName) }
 
 // guard checks what the contract says of an operation before its handler runs.
 func (a *API) guard(op operation) echo.MiddlewareFunc {

@@ -41,8 +41,12 @@ func (i Identity) May(r Role) bool {
 	return slices.Contains(i.Roles, r) || slices.Contains(i.Roles, Operate)
 }
 
-// OperatorName is the name of whoever holds the operator's token.
-const OperatorName = "operator"
+// The names that no token of tokens.yaml can have, since the record would not tell
+// who it was.
+const (
+	OperatorName = "operator" // whoever holds the operator's token
+	LocalName    = "local"    // whoever asks from this machine without a token
+)
 
 // Token is one entry of tokens.yaml. The secret itself is shown once, when the token
 // is made, and kept nowhere.
@@ -74,8 +78,11 @@ func (t Token) check() error {
 	if !validName(t.Name) {
 		return fmt.Errorf("token name %q: 1 to 64 letters, digits, dots, dashes or underscores are allowed", t.Name)
 	}
-	if t.Name == OperatorName {
+	switch t.Name {
+	case OperatorName:
 		return fmt.Errorf("token name %q is taken by operator.token", t.Name)
+	case LocalName:
+		return fmt.Errorf("token name %q is taken by callers on this machine without a token", t.Name)
 	}
 	if sum, err := hex.DecodeString(t.SHA256); err != nil || len(sum) != sha256.Size {
 		return fmt.Errorf("token %q: sha256 is no SHA-256 in hex", t.Name)

@@ -100,6 +100,7 @@ func TestATokensFileThatCannotBeTrustedIsRefused(t *testing.T) {
 		"a name with a space": {entry(`"a b"`, hash, "[read]"), 0o600},
 		"no name":             {entry(`""`, hash, "[read]"), 0o600},
 		"the operator's name": {entry("operator", hash, "[read]"), 0o600},
+		"a stranger's name":   {entry("local", hash, "[read]"), 0o600},
 		"a name twice":        {entry("a", hash, "[read]") + "  - {name: a, sha256: " + hash + ", roles: [read]}\n", 0o600},
 		"an unknown field":    {"tokens:\n  - {name: a, secret: x, sha256: " + hash + ", roles: [read]}\n", 0o600},
 		"no YAML":             {"tokens: [", 0o600},
