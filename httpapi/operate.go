@@ -43,16 +43,23 @@ func (a *API) DiscoverServer(ctx context.Context, r api.DiscoverServerRequestObj
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	v, _, err = a.serverAt(ctx, r.Name, "", "")
+	v, m, err := a.serverAt(ctx, r.Name, "", "")
 	if err != nil {
 		return nil, err
 	}
-	outcome := api.DiscoverServer200JSONResponse{RunId: runID, State: v.State}
-	if v.Last != nil {
-		outcome.Outcome, outcome.EventId = v.Last.Outcome, v.Last.EventID
-		outcome.Class, outcome.Error = v.Last.Class, v.Last.Error
+	run, err := a.runOf(ctx, runID, 0, m)
+	if err != nil {
+		return nil, err
 	}
-	return outcome, nil
+	for _, s := range run.Servers {
+		if s.Server == v.Name && s.EventId != "" {
+			return api.DiscoverServer200JSONResponse{
+				RunId: runID, Outcome: projections.Outcome(s.Status), EventId: s.EventId,
+				Class: s.Class, Error: s.Error, State: v.State,
+			}, nil
+		}
+	}
+	return nil, refuse(codeLogUnavailable, "the attempt has no outcome in the log; /api/runs/%s shows one once it could be written", runID)
 }
 
 // DiscoverServers answers POST /api/discover.

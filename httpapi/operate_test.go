@@ -11,6 +11,7 @@ import (
 	"mcpledger/discovery"
 	"mcpledger/discovery/config"
 	"mcpledger/events"
+	"mcpledger/httpapi"
 )
 
 func TestAPersonCanHaveAServerAttemptedNow(t *testing.T) {
@@ -32,6 +33,40 @@ func TestAPersonCanHaveAServerAttemptedNow(t *testing.T) {
 	w.discovery.outcome = nil
 	a = w.operate(http.MethodPost, "/api/servers/weather/discover", "").is(http.StatusAccepted)
 	want(t, "run", a.at("run_id"), "run-open")
+}
+
+// thenElse is a discovery after whose runs something else happens, before anybody
+// that waits for them is told.
+type thenElse struct {
+	*discoveryStub
+	happens func()
+}
+
+func (d thenElse) Discover(ctx context.Context, servers []events.ServerName, reason, actor string) (string, <-chan struct{}, error) {
+	defer d.happens()
+	return d.discoveryStub.Discover(ctx, servers, reason, actor)
+}
+
+func TestWhoWaitsIsToldOfTheAttemptThatWasAskedFor(t *testing.T) {
+	var w *world
+	w = newWorld(t, func(c *httpapi.Config) {
+		c.Discovery = thenElse{c.Discovery.(*discoveryStub), func() { w.succeed("weather", weatherTools) }}
+	})
+	w.configure("weather")
+	w.discovery.outcome = missingModule
+	a := w.operate(http.MethodPost, "/api/servers/weather/discover?wait=true", "").is(http.StatusOK)
+	want(t, "outcome", a.at("outcome"), "failed")
+	want(t, "class", a.at("class"), "dependency")
+	failed := w.get("/api/servers/weather/history?outcome=failed").names("id", "items")
+	want(t, "event", a.at("event_id"), failed[0])
+}
+
+func TestAnAttemptWithoutARecordHasNoOutcomeToTell(t *testing.T) {
+	w := newWorld(t)
+	w.configure("weather")
+	w.succeed("weather", weatherTools)                        // which is not what is asked for
+	w.discovery.outcome = events.SessionOpened{Generation: 1} // and no outcome
+	w.operate(http.MethodPost, "/api/servers/weather/discover?wait=true", "").refused(http.StatusServiceUnavailable, "log_unavailable")
 }
 
 func TestWaitingForAnAttemptEndsWithTheRequest(t *testing.T) {
