@@ -166,15 +166,15 @@ func (r reporter) checkEnvelope(e api.ReportedEvent, made events.Event) error {
 	case made.Subject == "" && !strings.HasPrefix(string(made.Type), "discovery.run_"):
 		return refuse(codeInvalidEvent, "subject is needed: the server's name")
 	}
-	for name, value := range map[string]string{
-		"id": made.ID, "subject": string(made.Subject), "config_key": string(made.ConfigKey), "run_id": made.RunID,
-		"attempt_id": made.AttemptID, "call_id": made.CallID, "traceparent": made.TraceParent,
+	for _, a := range []struct{ name, value string }{
+		{"id", made.ID}, {"subject", string(made.Subject)}, {"config_key", string(made.ConfigKey)}, {"run_id", made.RunID},
+		{"attempt_id", made.AttemptID}, {"call_id", made.CallID}, {"traceparent", made.TraceParent},
 	} {
-		if len(value) > events.MaxIDBytes {
-			return refuse(codeInvalidEvent, "%s has %d bytes, at most %d are taken", name, len(value), events.MaxIDBytes)
+		if len(a.value) > events.MaxIDBytes {
+			return refuse(codeInvalidEvent, "%s has %d bytes, at most %d are taken", a.name, len(a.value), events.MaxIDBytes)
 		}
-		if r.api.redactor().Text(value, events.MaxIDBytes) != value {
-			return refuse(codeInvalidEvent, "%s holds control characters or what looks like a secret", name)
+		if r.api.redactor().Text(a.value, events.MaxIDBytes) != a.value {
+			return refuse(codeInvalidEvent, "%s holds control characters or what looks like a secret", a.name)
 		}
 	}
 	return nil

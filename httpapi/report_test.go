@@ -241,6 +241,16 @@ func TestABadReportIsRefusedByIndexAndNoneOfItIsWritten(t *testing.T) {
 	w.operate(http.MethodPost, "/api/events", `[{"id":`).refused(http.StatusBadRequest, "bad_body")
 }
 
+func TestABadReportIsRefusedInTheSameWordsEachTime(t *testing.T) {
+	w := newWorld(t)
+	long := strings.Repeat("x", 129)
+	bad := fmt.Sprintf(`{"id":"b","type":"discovery.failed","subject":"s","config_key":%q,"run_id":%[1]q,"attempt_id":%[1]q,"call_id":%[1]q,"data":{}}`, long)
+	for range 20 {
+		a := w.operate(http.MethodPost, "/api/events", bad).refused(http.StatusBadRequest, "invalid_event")
+		want(t, "the first fault", a.at("errors", 0, "detail"), "config_key has 129 bytes, at most 128 are taken")
+	}
+}
+
 func TestReportedTextsAreMaskedAndBounded(t *testing.T) {
 	w := newWorld(t)
 	const secret = "ghp_0123456789abcdefghijklmnopqrstuvwxyz"
