@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -151,20 +152,20 @@ func (op operation) checkQuery(raw string) (url.Values, error) {
 	if err != nil {
 		return nil, refuse(codeInvalidParameter, "the query cannot be read: percent-encode what is not a letter, a digit or one of -._~")
 	}
-	for name, values := range query {
+	for _, name := range slices.Sorted(maps.Keys(query)) {
 		s, known := op.Params[name]
 		if !known {
 			return nil, refuse(codeUnknownParameter, "%q is no parameter of this path", name)
 		}
-		if len(values) > 1 {
-			return nil, refuse(codeInvalidParameter, "%s is given %d times", name, len(values))
+		if n := len(query[name]); n > 1 {
+			return nil, refuse(codeInvalidParameter, "%s is given %d times", name, n)
 		}
-		if wrong := s.check(values[0]); wrong != "" {
+		if wrong := s.check(query.Get(name)); wrong != "" {
 			return nil, refuse(codeOfParameter(name), "%s %s", name, wrong)
 		}
 	}
-	for name, s := range op.Params {
-		if s.Required && !query.Has(name) {
+	for _, name := range slices.Sorted(maps.Keys(op.Params)) {
+		if op.Params[name].Required && !query.Has(name) {
 			return nil, refuse(codeInvalidParameter, "%s is needed", name)
 		}
 	}

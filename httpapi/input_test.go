@@ -72,6 +72,14 @@ func TestWhatAReadDoesNotTakeIsRefused(t *testing.T) {
 	}
 }
 
+func TestOfSeveralBadParametersTheSameIsNamedEachTime(t *testing.T) {
+	w := newWorld(t)
+	for range 20 {
+		a := w.get("/api/servers?state=happy&limit=0&needs=love&b=1&a=1").refused(http.StatusBadRequest, "unknown_parameter")
+		want(t, "detail", a.at("detail"), `"a" is no parameter of this path`)
+	}
+}
+
 func TestWhatAWriteDoesNotTakeIsRefused(t *testing.T) {
 	w := newWorld(t)
 	w.configure("weather")
