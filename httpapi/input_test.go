@@ -128,14 +128,19 @@ func TestWhatAWriteDoesNotTakeIsRefused(t *testing.T) {
 		{"an unknown server among others", "POST", "/api/discover", `{"servers":["weather","none"]}`, nil, 404, "server_not_found"},
 		{"the wrong method", "POST", "/api/tools", ``, nil, 405, "method_not_allowed"},
 		{"another wrong method", "PATCH", "/api/servers/weather", `{}`, nil, 405, "method_not_allowed"},
+		{"a wrong method among two", "DELETE", "/api/events", ``, nil, 405, "method_not_allowed"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			a := w.operate(c.method, c.path, c.body, c.how...).refused(c.status, c.code)
 			if c.status == http.StatusUnsupportedMediaType {
 				want(t, "title", a.at("title"), "The body is of a media type that is not taken")
 			}
-			if c.status == http.StatusMethodNotAllowed && a.header.Get("Allow") == "" {
-				t.Error("no Allow header")
+			if c.status == http.StatusMethodNotAllowed {
+				allowed := "OPTIONS, GET, HEAD"
+				if c.path == "/api/events" {
+					allowed = "OPTIONS, GET, POST, HEAD"
+				}
+				want(t, "allowed", a.header.Get("Allow"), allowed)
 			}
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
@@ -144,6 +145,11 @@ func (a *API) observe(next echo.HandlerFunc) echo.HandlerFunc {
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cache-Control", "no-cache")
+		c.Response().Before(func() { // HEAD is answered wherever GET is, which the router does not know
+			if allow := h.Get("Allow"); strings.Contains(allow, http.MethodGet) {
+				h.Set("Allow", allow+", "+http.MethodHead)
+			}
+		})
 		began := a.now()
 		if err := next(c); err != nil {
 			c.Error(err)
