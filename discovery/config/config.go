@@ -27,6 +27,8 @@ type Options struct {
 	Key []byte
 	// LookupEnv answers ${VAR}; nil: os.LookupEnv.
 	LookupEnv func(name string) (string, bool)
+	// Environ is what processes inherit from, as NAME=value; nil: os.Environ.
+	Environ func() []string
 }
 
 // Config is what the files say. It is not changed after Load.
@@ -72,6 +74,9 @@ func Load(opts Options) (*Config, error) {
 	}
 	if opts.LookupEnv == nil {
 		opts.LookupEnv = os.LookupEnv
+	}
+	if opts.Environ == nil {
+		opts.Environ = os.Environ
 	}
 	c := &Config{}
 	var problems []events.ConfigProblem

@@ -90,6 +90,38 @@ func TestTheSecretsOfAnEnvFileAreKnown(t *testing.T) {
 	}
 }
 
+// A variable that a process inherits is known to it, though no entry names its value.
+func TestTheSecretsThatAProcessInheritsAreKnown(t *testing.T) {
+	environ := func() []string {
+		return []string{
+			"ACME_SETTING=8f3c1d9e7b2a64", "ACME_TOKEN=7d1e9c4b8a2f63", "LS_COLORS=rs=0:di=01;34:ln=01;36",
+			"HTTPS_PROXY=http://user:Pr0xy-Pass@proxy.example:3128", "MCPLEDGER_TOKEN=5b2a8f3c1d9e7b",
+		}
+	}
+	const said = "8f3c1d9e7b2a64 7d1e9c4b8a2f63 rs=0:di=01;34:ln=01;36 Pr0xy-Pass 5b2a8f3c1d9e7b"
+	for _, c := range []struct{ fields, want string }{
+		{`"command": "x"`, "8f3c1d9e7b2a64 7d1e9c4b8a2f63 rs=0:di=01;34:ln=01;36 «HTTPS_PROXY» 5b2a8f3c1d9e7b"},
+		{
+			`"command": "x", "mcpledger": {"inherit_env": ["ACME_SETTING"]}`,
+			"«ACME_SETTING» 7d1e9c4b8a2f63 rs=0:di=01;34:ln=01;36 «HTTPS_PROXY» 5b2a8f3c1d9e7b",
+		},
+		{
+			`"command": "x", "mcpledger": {"inherit_env": true}`,
+			"8f3c1d9e7b2a64 «ACME_TOKEN» rs=0:di=01;34:ln=01;36 «HTTPS_PROXY» 5b2a8f3c1d9e7b",
+		},
+		{`"url": "http://127.0.0.1:1/mcp"`, said},
+	} {
+		path := write(t, t.TempDir()+"/mcp.json", entry(c.fields))
+		conf, err := config.Load(config.Options{Files: []string{path}, Key: testKey, Environ: environ})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := conf.Server("s").Redactor.String(said); got != c.want {
+			t.Errorf("%s\n got %s\nwant %s", c.fields, got, c.want)
+		}
+	}
+}
+
 // Where a value stands tells more than how it looks, so the entry itself masks short
 // secrets too, and keeps references, which say where a secret comes from.
 func TestTheEntryIsShownWithoutItsSecrets(t *testing.T) {

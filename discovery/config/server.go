@@ -93,6 +93,9 @@ func build(e *entry, opts Options) (s *Server, warnings []events.ConfigProblem, 
 	s.Key = configKey(opts.Key, e, x.readings)
 
 	known.addServer(s)
+	if s.Transport == events.TransportStdio {
+		known.addInherited(s.InheritEnv, opts.Environ())
+	}
 	known.addLeaves("oauth", "oauth", e.oauth)
 	s.Redactor = NewRedactor(known.all...)
 	s.Description = s.Redactor.String(s.Description)
@@ -198,6 +201,23 @@ func (s *secrets) addServer(srv *Server) {
 			s.add(a.name, a.value)
 		} else {
 			s.addURL("url", a.value)
+		}
+	}
+}
+
+// addInherited notes the secrets among the variables that a process inherits: of those
+// inherited by name as if they stood in the entry; of all others by their names, and
+// what addresses hold, as those of proxies do, which every process gets.
+func (s *secrets) addInherited(names, environ []string) {
+	all := slices.Contains(names, InheritAll)
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		switch {
+		case strings.HasPrefix(name, ownPrefix):
+		case slices.Contains(names, name), all && isSensitive(name):
+			s.add(name, value)
+		case all, strings.HasSuffix(strings.ToLower(name), "_proxy"):
+			s.addURL(name, value)
 		}
 	}
 }
