@@ -80,6 +80,7 @@ func TestReportsNeverMoveAServerOfOurOwn(t *testing.T) {
 	want(t, "who", a.at("reported", 0, "source"), "platform")
 
 	want(t, "our decision", w.get("/api/servers/hosted/decision").at("decision"), "attempt")
+	want(t, "the host's, by its token", w.get("/api/servers/hosted/decision", host).at("decision"), "skip")
 	theirs := w.get("/api/servers/hosted/decision?source=platform").is(http.StatusOK)
 	want(t, "their decision", theirs.at("decision"), "skip")
 	want(t, "until", theirs.at("until"), "2026-03-04T13:00:00.000Z")

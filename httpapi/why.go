@@ -127,11 +127,11 @@ func (a *API) DecideServer(ctx context.Context, r api.DecideServerRequestObject)
 	m.now = a.now()
 	err := a.engine.View(func(s *projections.State) {
 		m.sequence = s.Sequence()
-		if source == "" || source == a.source {
-			v, known = s.Server(name, m.now)
-		}
-		if !known && source != a.source {
+		if source != a.source {
 			v, known = s.Reported(cmp.Or(source, callerOf(ctx).identity.Name), name, key, m.now)
+		}
+		if !known && (source == "" || source == a.source) {
+			v, known = s.Server(name, m.now)
 		}
 	})
 	if err != nil {

@@ -1680,8 +1680,8 @@ type GetServerParams struct {
 
 // DecideServerParams defines parameters for DecideServer.
 type DecideServerParams struct {
-	// Source Whose reports to judge by. Without it the service's own view counts; of a
-	// server it does not know, the view of the token that asks.
+	// Source Whose reports to judge by. Without it those of the token that asks; of what
+	// it has not reported, the service's own view.
 	Source string `form:"source,omitempty" json:"source,omitempty"`
 
 	// ConfigKey The connection; `x_default` when absent
