@@ -31,7 +31,7 @@ func requiredLiterals(re *syntax.Regexp) (literals, also []string, whole bool) {
 	sets := n.required
 	if n.exact != nil {
 		sets = [][]string{n.exact}
-		whole = !asserts(re)
+		whole = re.MaxCap() == 0 && !asserts(re) // what groups catch is asked of package regexp
 	}
 	literals, also = bestTwo(sets)
 	for _, lit := range n.exact {
@@ -86,7 +86,7 @@ func leadingLiterals(re *syntax.Regexp) (leads []syntax.Op, literals, also []str
 	run := []string{""}
 	for len(subs) > 0 {
 		joined := cross(run, literalsOf(subs[0]).exact)
-		if joined == nil || subs[0].Op != syntax.OpCapture && asserts(subs[0]) {
+		if joined == nil || asserts(subs[0]) {
 			break
 		}
 		run = joined

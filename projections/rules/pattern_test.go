@@ -29,8 +29,11 @@ func drawPattern(t *rapid.T, depth int) string {
 			return class + rapid.SampledFrom([]string{"", "?", "*", "+", "*?", "{0,9}", "{0,12}?", "{2,10}", "{8}", "{9,}"}).Draw(t, "times")
 		default:
 			group := rapid.SampledFrom([]string{"(?:", "(?P<name>", "("}).Draw(t, "group")
-			return group + drawPattern(t, depth-1) + "|" + drawPattern(t, depth-1) + ")" +
-				rapid.SampledFrom([]string{"", "?", "*", "{0,8}"}).Draw(t, "times")
+			inner := drawPattern(t, depth-1)
+			if rapid.Bool().Draw(t, "alternatives") {
+				inner += "|" + drawPattern(t, depth-1)
+			}
+			return group + inner + ")" + rapid.SampledFrom([]string{"", "?", "*", "{0,8}"}).Draw(t, "times")
 		}
 	})
 	return strings.Join(rapid.SliceOfN(part, 1, 5).Draw(t, "parts"), "")
@@ -45,7 +48,7 @@ func TestAnyPatternMatchesWhereRegexpSaysSo(t *testing.T) {
 		pattern := drawPattern(t, 2)
 		want, err := regexp.Compile("(?im)" + pattern)
 		if err != nil {
-			t.Skip(err) // a group of the same name twice
+			t.Skip(err) // repeated too often
 		}
 		text := strings.Join(rapid.SliceOfN(word, 0, 30).Draw(t, "text"), "")
 		text = strings.Trim(regexp.MustCompile(` +(\n|$)`).ReplaceAllString(text, "$1"), "\n") // as it is when cleaned
@@ -73,6 +76,18 @@ func TestAPatternOfManyStatesMatchesAllTheSame(t *testing.T) {
 			t.Fatalf("on %q: got %v, regexp says %v", text, got, !got)
 		}
 	})
+}
+
+// What stands before a word counts, in a group as well.
+func TestAGroupThatBeginsAtAWordCatchesNoPartOfOne(t *testing.T) {
+	for _, pattern := range []string{`(?P<name>\bkeyring)`, `(?P<name>^keyring)`, `(?P<name>\b)keyring`, `(\bkey)ring \w`} {
+		set := mustParse(t, withRules(fmt.Sprintf("  - {id: hit, match: {error: '%s'}, class: config, disposition: deterministic}\n", pattern)))
+		for text, want := range map[string]string{"keyring here": "hit", "monkeyring here": "last"} {
+			if got := set.ClassifyUncached(events.Evidence{Error: text}).Rule; got != want {
+				t.Errorf("pattern %s on %q: got rule %s, want %s", pattern, text, got, want)
+			}
+		}
+	}
 }
 
 // Control codes are taken out of every text, so that a pattern with one matches none.

@@ -37,7 +37,7 @@ func inClass(class []rune, r rune) bool {
 func asserts(re *syntax.Regexp) bool {
 	switch re.Op {
 	case syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText,
-		syntax.OpWordBoundary, syntax.OpNoWordBoundary, syntax.OpCapture:
+		syntax.OpWordBoundary, syntax.OpNoWordBoundary:
 		return true
 	}
 	return slices.ContainsFunc(re.Sub, asserts)
