@@ -152,6 +152,29 @@ func TestAHintShowsOnlyWhatANameIsMadeOf(t *testing.T) {
 	}
 }
 
+func TestAHintSaysOtherWordsWhereNothingWasCaught(t *testing.T) {
+	s := mustParse(t, withRules(`
+  - id: a
+    match: {text: ['no (?P<kind>file|folder)(?: (?P<path>\S+))?', '(?P<path>\S+) has gone', 'nothing at (?:all|(?P<path>/\S*)|"(?P<path>[^"]*)")']}
+    class: config
+    disposition: deterministic
+    hint: 'Make the {kind|thing} {path|that is named} first.'
+`))
+	for text, want := range map[string]string{
+		"no file":               "Make the file that is named first.",
+		"no folder /srv/a":      "Make the folder /srv/a first.",
+		"no folder /srv/$(a)":   "Make the folder that is named first.",
+		"/srv/a has gone":       "Make the thing /srv/a first.",
+		"nothing at all":        "Make the thing that is named first.",
+		"nothing at /srv/a":     "Make the thing /srv/a first.",
+		"nothing at \"/srv/a\"": "Make the thing /srv/a first.",
+	} {
+		if got := s.Classify(events.Evidence{Error: text}).Hint; got != want {
+			t.Errorf("%q: got hint %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestDefaultSetIsInOrder(t *testing.T) {
 	set := rules.Default()
 	if warnings := set.Check(); len(warnings) > 0 {
@@ -160,8 +183,9 @@ func TestDefaultSetIsInOrder(t *testing.T) {
 	if beyond := set.GatesBeyondLaw3(); len(beyond) > 0 {
 		t.Errorf("the default set gates beyond the law: %v", beyond)
 	}
+	sentence := regexp.MustCompile(`^[A-Z][^\n…]*[^.]\.$`)
 	for _, r := range set.Rules() {
-		if r.Hint == "" || !strings.HasSuffix(r.Hint, ".") {
+		if !sentence.MatchString(r.Hint) {
 			t.Errorf("rule %s has no hint of one sentence: %q", r.ID, r.Hint)
 		}
 		if r.Disposition != rules.DispositionIgnore && r.Policy.After == 0 {

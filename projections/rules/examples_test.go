@@ -79,6 +79,9 @@ func TestDefaultSetJudgesEveryExample(t *testing.T) {
 			if x.Hint != "" && v.Hint != x.Hint {
 				t.Errorf("got hint %q, want %q", v.Hint, x.Hint)
 			}
+			if strings.ContainsAny(v.Hint, "…{}") {
+				t.Errorf("got hint %q, want one without a gap", v.Hint)
+			}
 			if x.Same != nil {
 				if w := set.Classify(x.with(t, x.Same)); w.Signature != v.Signature {
 					t.Errorf("the same failure another time has another signature: %q by %s, then %q by %s", v.Text, v.Rule, w.Text, w.Rule)

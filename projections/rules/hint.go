@@ -5,10 +5,22 @@ import (
 	"strings"
 )
 
-// template is a hint with {names} of groups in it.
+// template is a hint with {names} of groups in it. A name may be followed by the words
+// that stand for it when nothing was caught, as in {file|the file it names}.
 type template struct {
 	source string
-	parts  []string // literal, name, literal, name, ..., literal
+	blanks []blank
+	rest   string // behind the last blank
+	// unclosed is the part from a brace on that has no end, "" when there is none; it
+	// is shown as it is written.
+	unclosed string
+}
+
+// blank is one {name} of a template.
+type blank struct {
+	before    string // the text between the last blank and this one
+	group     string
+	otherwise string // what is shown when there is nothing to be filled in
 }
 
 // maxFillBytes bounds what fills one name of a hint, in bytes.
@@ -17,44 +29,49 @@ const maxFillBytes = 80
 // ellipsis stands for what a hint must not show.
 const ellipsis = "…"
 
-// compile cuts the source at its {names}. It returns the first name that is not
-// among the groups, or "".
-func (t *template) compile(groups []string) (unknown string) {
-	rest := t.source
+// compile cuts the source at its {names}. It returns the first name that no pattern of
+// the matcher has a group of, or "".
+func (t *template) compile(m *matcher) (unknown string) {
+	t.rest = t.source
 	for {
-		before, after, ok := strings.Cut(rest, "{")
-		name, tail, closed := strings.Cut(after, "}")
-		if !ok || !closed {
-			t.parts = append(t.parts, rest)
+		before, after, opened := strings.Cut(t.rest, "{")
+		inner, rest, closed := strings.Cut(after, "}")
+		if !opened {
 			return ""
 		}
-		if !slices.Contains(groups, name) {
-			return name
+		if !closed {
+			t.unclosed = t.rest[len(before):]
+			return ""
 		}
-		t.parts = append(t.parts, before, name)
-		rest = tail
+		group, otherwise, _ := strings.Cut(inner, "|")
+		if !slices.ContainsFunc(m.patterns(), func(p *pattern) bool { return slices.Contains(p.names, group) }) {
+			return group
+		}
+		if otherwise == "" {
+			otherwise = ellipsis
+		}
+		t.blanks = append(t.blanks, blank{before, group, otherwise})
+		t.rest = rest
 	}
 }
 
 // fill returns the hint with each name replaced by what value gives for it. Text of
 // a server reaches a person's eye here, perhaps a terminal or an agent, so that only
 // what a name is made of gets through.
-func (t *template) fill(value func(name string) []byte) string {
-	if len(t.parts) <= 1 {
+func (t *template) fill(value func(group string) []byte) string {
+	if len(t.blanks) == 0 {
 		return t.source
 	}
 	var b strings.Builder
-	for i, part := range t.parts {
-		if i%2 == 0 {
-			b.WriteString(part)
-			continue
-		}
-		if v := value(part); fillable(v) {
+	for _, blank := range t.blanks {
+		b.WriteString(blank.before)
+		if v := value(blank.group); fillable(v) {
 			b.Write(v)
 		} else {
-			b.WriteString(ellipsis)
+			b.WriteString(blank.otherwise)
 		}
 	}
+	b.WriteString(t.rest)
 	return b.String()
 }
 
@@ -75,17 +92,11 @@ func isWordByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_'
 }
 
-// groups lists the named groups of all patterns.
-func (m *matcher) groups() []string {
-	var out []string
-	for _, c := range m.texts {
-		for _, p := range c.patterns {
-			for _, name := range p.names {
-				if name != "" && !slices.Contains(out, name) {
-					out = append(out, name)
-				}
-			}
-		}
+// patterns lists all patterns of the conditions on texts. m may be nil.
+func (m *matcher) patterns() []*pattern {
+	var out []*pattern
+	for i := 0; m != nil && i < len(m.texts); i++ {
+		out = append(out, m.texts[i].patterns...)
 	}
 	return out
 }

@@ -40,7 +40,8 @@ func renderRules(set *rules.Set) string {
 
 Made from the set itself, ` + "`projections/rules/sets/default.yaml`" + `, where each rule's patterns stand. The first rule that
 matches decides; a weak one says how something ended and not why, and gives way to a rule above it that matches another
-block of text. ` + "`why`" + ` names the rule. Names in braces are filled in from what was seen.
+block of text. ` + "`why`" + ` names the rule. Names in braces are filled in from what was seen; where nothing was, the words behind
+the bar stand for them.
 
 `)
 	for _, r := range set.Rules() {

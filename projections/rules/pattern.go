@@ -189,11 +189,10 @@ func (m found) start(r *reading) int {
 	return m.span.start + m.pattern.re.regexp().FindIndex(m.pattern.of(r, m.span))[0]
 }
 
-// group returns what the named group caught; nil when it caught nothing or there is
-// no such group.
+// group returns what the first group of that name to catch something caught; nil when
+// none did or there is none.
 func (m found) group(r *reading, name string) []byte {
-	n := slices.Index(m.pattern.names, name)
-	if n < 0 {
+	if !slices.Contains(m.pattern.names, name) {
 		return nil
 	}
 	re := m.pattern.re
@@ -201,10 +200,12 @@ func (m found) group(r *reading, name string) []byte {
 		re = m.pattern.anchored
 	}
 	caught := re.regexp().FindSubmatchIndex(m.pattern.of(r, m.span))
-	if caught[2*n] < 0 {
-		return nil
+	for n, other := range m.pattern.names {
+		if from, to := caught[2*n], caught[2*n+1]; other == name && from < to {
+			return r.buf[m.span.start+from : m.span.start+to]
+		}
 	}
-	return r.buf[m.span.start+caught[2*n] : m.span.start+caught[2*n+1]]
+	return nil
 }
 
 func lowerASCII(s string) string {
