@@ -14,28 +14,54 @@ type Warning struct {
 	Detail string
 }
 
-// Check returns warnings about rules that can never match: because an earlier rule
-// takes all they could, or because what they ask for cannot be. A set without
-// warnings may still have such rules; only plain cases are seen.
+// Check returns warnings about rules that can never match, because an earlier rule takes
+// all they could or because what they ask for cannot be; about patterns that match every
+// text; and about hints that may be shown with a gap in them. A set without warnings may
+// still have rules that never match; only plain cases are seen.
 func (s *Set) Check() []Warning {
 	var out []Warning
-	for i := range s.rules {
-		r := &s.rules[i]
-		warn := func(format string, args ...any) {
-			out = append(out, Warning{Rule: r.id, Line: r.line, Detail: fmt.Sprintf(format, args...)})
-		}
-		if fault := r.match.contradiction(r.unless); fault != "" {
-			warn("can never match: %s", fault)
-			continue
-		}
-		for j := range s.rules[:i] {
-			if above := &s.rules[j]; above.takesAll(r) {
-				warn("can never match: rule %s above it takes everything it could", above.id)
-				break
-			}
+	warn := func(id string, line int, detail string) {
+		if detail != "" {
+			out = append(out, Warning{Rule: id, Line: line, Detail: detail})
 		}
 	}
+	for i := range s.rules {
+		r := &s.rules[i]
+		warn(r.id, r.line, r.hint.fault(&r.match))
+		warn(r.id, r.line, idlePattern(&r.match, r.unless))
+		warn(r.id, r.line, s.neverMatches(i))
+	}
+	for i := range s.gates {
+		g := &s.gates[i]
+		warn(g.id, g.line, idlePattern(&g.match, g.unless))
+	}
+	warn(s.abandoned.id, s.abandoned.line, s.abandoned.hint.fault(&s.abandoned.match))
 	return out
+}
+
+// idlePattern names a pattern that matches every text; empty when there is none. unless
+// may be nil.
+func idlePattern(match, unless *matcher) string {
+	for _, p := range append(match.patterns(), unless.patterns()...) {
+		if p.everywhere {
+			return fmt.Sprintf("the pattern %q matches every text", p.source)
+		}
+	}
+	return ""
+}
+
+// neverMatches says why the i-th rule can never match; empty when it may.
+func (s *Set) neverMatches(i int) string {
+	r := &s.rules[i]
+	if fault := r.match.contradiction(r.unless); fault != "" {
+		return "can never match: " + fault
+	}
+	for j := range s.rules[:i] {
+		if above := &s.rules[j]; above.takesAll(r) {
+			return fmt.Sprintf("can never match: rule %s above it takes everything it could", above.id)
+		}
+	}
+	return ""
 }
 
 // takesAll reports whether the rule matches whatever the other one does.
@@ -139,4 +165,36 @@ func (m *matcher) heldBy(match *matcher) bool {
 		singles = append(singles, matcher{texts: m.texts[i : i+1]})
 	}
 	return slices.ContainsFunc(singles, func(one matcher) bool { return one.covers(match) })
+}
+
+// fault says why the hint may be shown with a gap or a brace in it; empty when it is
+// always whole.
+func (t *template) fault(m *matcher) string {
+	if t.unclosed != "" {
+		return fmt.Sprintf("the hint has a brace that is not closed: %q", t.unclosed)
+	}
+	for _, blank := range t.blanks {
+		if blank.otherwise != ellipsis {
+			continue
+		}
+		if p := m.without(blank.group); p != nil {
+			return fmt.Sprintf("the hint names {%[1]s}, which the pattern %[2]q may not catch; {%[1]s|other words} says what to show then", blank.group, p.source)
+		}
+	}
+	return ""
+}
+
+// without returns a pattern that may be the one to match and not fill the group; nil
+// when each condition of some text fills it.
+func (m *matcher) without(group string) *pattern {
+	var missing *pattern
+	for i := range m.texts {
+		patterns := m.texts[i].patterns
+		at := slices.IndexFunc(patterns, func(p *pattern) bool { return !slices.Contains(p.fills, group) })
+		if at < 0 {
+			return nil
+		}
+		missing = patterns[at]
+	}
+	return missing
 }

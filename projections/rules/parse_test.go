@@ -156,11 +156,20 @@ func TestASetKnowsItsTextByItsHash(t *testing.T) {
 	}
 }
 
-func TestRulesThatCanNeverMatchAreWarnedOf(t *testing.T) {
+func TestWhatIsProbablyNoIntentionIsWarnedOf(t *testing.T) {
 	for _, tc := range []struct{ name, rule, want string }{
 		{"all values are taken above", "  - {id: a, match: {http_status: 400..499}, class: auth, disposition: auth}\n  - {id: b, match: {http_status: [401, 403], phase: connect}, class: auth, disposition: auth}\n", "rule a above it takes everything"},
 		{"all patterns are taken above", "  - {id: a, match: {text: ['x', 'y|z']}, class: auth, disposition: auth}\n  - {id: b, match: {text: z}, class: auth, disposition: auth}\n", "rule a above it takes everything"},
 		{"unless takes all", "  - {id: b, match: {phase: connect}, unless: {phase: [connect, spawn]}, class: auth, disposition: auth}\n", "unless holds whenever match does"},
+		{"an empty pattern", "  - {id: b, match: {text: ''}, class: auth, disposition: auth}\n", `the pattern "" matches every text`},
+		{"an empty alternative", "  - {id: b, match: {text: 'x|'}, class: auth, disposition: auth}\n", `the pattern "" matches every text`},
+		{"a pattern of options", "  - {id: b, match: {text: x}, unless: {error: '(?:y|z*)?'}, class: auth, disposition: auth}\n", `the pattern "(?:y|z*)?" matches every text`},
+		{"a brace of a hint is not closed", "  - {id: b, match: {text: '(?P<file>x)'}, class: auth, disposition: auth, hint: 'See {file} and {file'}\n", `a brace that is not closed: "{file"`},
+		{"a pattern has no group of the hint's", "  - {id: b, match: {text: ['a (?P<file>x)', 'y']}, class: auth, disposition: auth, hint: 'See {file}.'}\n", `the hint names {file}, which the pattern "y" may not catch`},
+		{"an alternative has none", "  - {id: b, match: {text: 'a (?P<file>x)|y'}, class: auth, disposition: auth, hint: 'See {file}.'}\n", `the pattern "y" may not`},
+		{"a group may be left out", "  - {id: b, match: {text: 'a(?: (?P<file>x))?'}, class: auth, disposition: auth, hint: 'See {file}.'}\n", "may not catch"},
+		{"a group may catch nothing", "  - {id: b, match: {text: 'a (?P<file>x*)'}, class: auth, disposition: auth, hint: 'See {file}.'}\n", "may not catch"},
+		{"one branch has no group", "  - {id: b, match: {text: 'a (?:(?P<file>x)|y)'}, class: auth, disposition: auth, hint: 'See {file}.'}\n", "may not catch"},
 		{"stdio has no status", "  - {id: b, match: {transport: stdio, http_status: 401}, class: auth, disposition: auth}\n", "a server over stdio has no HTTP status"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -170,9 +179,20 @@ func TestRulesThatCanNeverMatchAreWarnedOf(t *testing.T) {
 			}
 		})
 	}
-	fine := withRules("  - {id: a, match: {text: x}, unless: {phase: connect}, class: auth, disposition: auth}\n  - {id: b, match: {text: x}, class: auth, disposition: auth}\n")
-	if got := mustParse(t, fine).Check(); len(got) != 0 {
-		t.Errorf("got %+v for a set whose rules can all match", got)
+	gate := mustParse(t, minimal+"gates:\n  - {id: b, match: {location: ''}, gate: auth_required}\n").Check()
+	if len(gate) != 1 || gate[0].Rule != "b" || gate[0].Line != 6 {
+		t.Errorf("got %+v, want one warning about the gate with an empty pattern", gate)
+	}
+	for name, fine := range map[string]string{
+		"a rule that lets some through": "  - {id: a, match: {text: x}, unless: {phase: connect}, class: auth, disposition: auth}\n  - {id: b, match: {text: x}, class: auth, disposition: auth}\n",
+		"a field that must be empty":    "  - {id: a, match: {text: '\\A\\z'}, class: auth, disposition: auth}\n",
+		"other words":                   "  - {id: a, match: {text: ['a (?P<file>x)', y]}, class: auth, disposition: auth, hint: 'See {file|it}.'}\n",
+		"a group in either branch":      "  - {id: a, match: {text: '(?:a (?P<file>x)|b (?P<file>y))+'}, class: auth, disposition: auth, hint: 'See {file}.'}\n",
+		"another text has the group":    "  - {id: a, match: {text: '(?P<file>x)', frame: z}, class: auth, disposition: auth, hint: 'See {file}.'}\n",
+	} {
+		if got := mustParse(t, withRules(fine)).Check(); len(got) != 0 {
+			t.Errorf("%s: got %+v, want no warning", name, got)
+		}
 	}
 }
 

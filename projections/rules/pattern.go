@@ -19,6 +19,7 @@ type pattern struct {
 	source string
 	re     *expression
 	names  []string // of its groups, by number
+	fills  []string // names of the groups in which every match catches something
 	// lowered says that re is to be run over the lower-cased text. That is the same
 	// and much faster, since a pattern that folds case has no literal to look for.
 	lowered bool
@@ -35,10 +36,10 @@ type pattern struct {
 	leads    []syntax.Op
 	// least is the length of the shortest match, in bytes, and marks are strings too
 	// short to be looked for in all texts, each of which every match contains.
-	least int
-	marks []string
-	// oneLine says that a match lies within one line.
-	oneLine bool
+	least      int
+	marks      []string
+	oneLine    bool // a match lies within one line
+	everywhere bool // it matches every text
 }
 
 // literalSet is a set of strings to be looked for.
@@ -82,8 +83,9 @@ func compileAlternative(source string) (*pattern, error) {
 		return nil, err
 	}
 	p.oneLine = !crossesLines(tree)
-	p.names = tree.CapNames()
+	p.names, p.fills = tree.CapNames(), filledGroups(tree)
 	p.least, p.marks = shortestMatch(tree), marksOf(tree)
+	p.everywhere = p.least == 0 && !asserts(tree)
 	p.re = newExpression(flags + source)
 	p.literals.literals, p.also.literals, p.whole = requiredLiterals(tree)
 	if p.whole = p.whole && p.lowered; p.whole {

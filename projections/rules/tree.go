@@ -67,3 +67,30 @@ func shortestMatch(re *syntax.Regexp) int {
 	}
 	return n
 }
+
+// filledGroups lists the named groups in which every match of the tree catches something.
+func filledGroups(re *syntax.Regexp) []string {
+	var out []string
+	switch re.Op {
+	case syntax.OpCapture:
+		out = filledGroups(re.Sub[0])
+		if re.Name != "" && shortestMatch(re) > 0 {
+			out = append(out, re.Name)
+		}
+	case syntax.OpConcat, syntax.OpPlus:
+		for _, sub := range re.Sub {
+			out = append(out, filledGroups(sub)...)
+		}
+	case syntax.OpRepeat:
+		if re.Min > 0 {
+			out = filledGroups(re.Sub[0])
+		}
+	case syntax.OpAlternate:
+		out = filledGroups(re.Sub[0])
+		for _, sub := range re.Sub[1:] {
+			others := filledGroups(sub)
+			out = slices.DeleteFunc(out, func(name string) bool { return !slices.Contains(others, name) })
+		}
+	}
+	return out
+}
