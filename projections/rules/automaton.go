@@ -20,19 +20,20 @@ import (
 // each width. So a match is known when it is too short to have a gap that is too wide.
 type automaton struct {
 	prog     *syntax.Prog
-	anchored bool                 // it matches at the beginning of a text alone
-	certain  int                  // a match of so many bytes has no gap that is too wide
-	class    [utf8.RuneSelf]uint8 // of characters that the program does not tell apart
-	sample   []rune               // by class: one of its characters; the last stands for the end
+	anchored bool       // it matches at the beginning of a text alone
+	certain  int        // a match of so many bytes has no gap that is too wide
+	class    [256]uint8 // of characters that the program does not tell apart; the last: no ASCII
+	sample   []rune     // by class: one of its characters; the one before the last stands for the end
 
-	// steps leads from a state to the next, in rows of one entry a class; a state is
-	// the offset of its row. Readers need no lock: an entry once made stays, and a
-	// longer list begins with the entries of the shorter one.
-	steps atomic.Pointer[[]atomic.Uint32]
+	// known is what the steps were when a text last led to a new one. It never changes, so
+	// that readers need no lock, and a byte a step keeps many automata in a processor's
+	// second cache.
+	known atomic.Pointer[[]uint8]
 
-	mu     sync.Mutex // guards what follows, and the making of steps
-	states []state    // by row; there is none for the first
-	rows   map[string]uint32
+	mu     sync.Mutex // guards what follows
+	steps  []uint8    // by state, in rows of one entry a class: the state that follows
+	states []state
+	ids    map[string]uint8 // of the states
 }
 
 // state is what an automaton knows of the text so far.
@@ -41,16 +42,17 @@ type state struct {
 	prev  rune     // stands for the last character; -1 at the beginning
 }
 
-// What steps holds that is no row. Rows begin behind these, since every automaton tells
-// letters, digits and the ends of lines apart and so has wider rows.
+// What a step may lead to that is no state of its own, and the first that is one.
 const (
-	stepUnknown uint32 = iota // not made yet
-	stepDead                  // nothing that follows leads to a match
+	stepUnknown uint8 = iota // not made yet
+	stepDead                 // nothing that follows leads to a match
 	stepMatched
+	stepLeft // to package regexp
+	stepFirst
 )
 
 // maxStates bounds the states of one automaton, which take about half a KiB each.
-const maxStates = 256
+const maxStates = math.MaxUint8
 
 // minGap is the least width of a repetition that is taken for a gap, in characters.
 const minGap = 8
@@ -71,10 +73,12 @@ func newAutomaton(source string) (*automaton, error) {
 	}
 	a := &automaton{
 		prog: prog, certain: certain, anchored: prog.StartCond()&syntax.EmptyBeginText != 0,
-		states: []state{{}}, rows: map[string]uint32{},
+		states: make([]state, stepFirst), ids: map[string]uint8{},
 	}
 	a.classify()
-	a.row([]uint32{uint32(prog.Start)}, -1)
+	a.steps = make([]uint8, int(stepFirst)*len(a.sample))
+	a.state([]uint32{uint32(prog.Start)}, -1)
+	a.publish()
 	return a, nil
 }
 
@@ -126,54 +130,77 @@ func (a *automaton) classify() {
 		}
 		a.class[r] = uint8(len(a.sample) - 1)
 	}
-	a.sample = append(a.sample, -1)
+	a.sample = append(a.sample, -1, utf8.RuneError)
+	for c := utf8.RuneSelf; c < len(a.class); c++ {
+		a.class[c] = uint8(len(a.sample) - 1)
+	}
 }
 
 // match reports whether the expression matches in text. It is known of ASCII alone,
 // and of most texts.
 func (a *automaton) match(text []byte) (matches, known bool) {
-	steps := *a.steps.Load()
-	end := uint32(len(a.sample) - 1)
-	at := end + 1 // the first row
-	i := 0
-	for ; at > stepMatched && i <= len(text); i++ {
-		class := end
-		if i < len(text) {
-			if text[i] >= utf8.RuneSelf {
-				return false, false
-			}
-			class = uint32(a.class[text[i]])
-		}
-		next := steps[at+class].Load()
-		if next == stepUnknown {
-			if next = a.extend(at, class); next == stepUnknown {
-				return false, false
-			}
-			steps = *a.steps.Load()
-		}
-		at = next
+	at, n := a.run(text)
+	if at == stepUnknown {
+		at, n = a.learn(text)
 	}
-	if at != stepMatched {
+	switch at {
+	case stepMatched:
+		return true, n <= a.certain
+	case stepLeft:
+		return false, false
+	default:
 		return false, true
 	}
-	return true, i-1 <= a.certain // the last byte came behind the match
 }
 
-// extend makes the step that a character of the class leads to from a state;
-// stepUnknown when that needs a state too many.
-func (a *automaton) extend(at, class uint32) uint32 {
+// run takes the steps that are known. It returns what they lead to and behind how many
+// bytes.
+func (a *automaton) run(text []byte) (at uint8, n int) {
+	steps, width := *a.known.Load(), len(a.sample)
+	at = stepFirst
+	for i, c := range text {
+		if at = steps[int(at)*width+int(a.class[c])]; at < stepFirst {
+			return at, i
+		}
+	}
+	return steps[int(at)*width+a.end()], len(text)
+}
+
+// end is the class of what stands behind the last character of a text.
+func (a *automaton) end() int { return len(a.sample) - 2 }
+
+// learn does what run does, and makes the steps that are not known.
+func (a *automaton) learn(text []byte) (at uint8, n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	next := (*a.steps.Load())[at+class].Load()
-	if next == stepUnknown {
-		next = a.follow(a.states[int(at)/len(a.sample)], a.sample[class])
-		(*a.steps.Load())[at+class].Store(next)
+	defer a.publish()
+	at = stepFirst
+	for ; at >= stepFirst && n <= len(text); n++ {
+		class := a.end()
+		if n < len(text) {
+			class = int(a.class[text[n]])
+		}
+		step := int(at)*len(a.sample) + class
+		if a.steps[step] == stepUnknown {
+			next := a.follow(a.states[at], a.sample[class]) // which may move the steps
+			a.steps[step] = next
+		}
+		at = a.steps[step]
 	}
-	return next
+	return at, n - 1
+}
+
+// publish makes the steps known.
+func (a *automaton) publish() {
+	known := slices.Clone(a.steps)
+	a.known.Store(&known)
 }
 
 // follow returns what r leads to from a state.
-func (a *automaton) follow(s state, r rune) uint32 {
+func (a *automaton) follow(s state, r rune) uint8 {
+	if r == utf8.RuneError {
+		return stepLeft
+	}
 	t := threads{prog: a.prog, holds: syntax.EmptyOpContext(s.prev, r), seen: make([]bool, len(a.prog.Inst))}
 	for _, i := range s.insts {
 		t.add(i)
@@ -203,43 +230,27 @@ func (a *automaton) follow(s state, r rune) uint32 {
 		r = ' '
 	}
 	slices.Sort(insts)
-	return a.row(slices.Compact(insts), r)
+	return a.state(slices.Compact(insts), r)
 }
 
-// row returns the row of a state, a new one if need be; stepUnknown when it is one
-// too many.
-func (a *automaton) row(insts []uint32, prev rune) uint32 {
+// state returns the number of a state, a new one if need be; stepLeft when it is one too
+// many.
+func (a *automaton) state(insts []uint32, prev rune) uint8 {
 	key := binary.LittleEndian.AppendUint32(nil, uint32(prev))
 	for _, i := range insts {
 		key = binary.LittleEndian.AppendUint32(key, i)
 	}
-	if at, ok := a.rows[string(key)]; ok {
-		return at
+	if id, ok := a.ids[string(key)]; ok {
+		return id
 	}
 	if len(a.states) > maxStates {
-		return stepUnknown
+		return stepLeft
 	}
-	at := uint32(len(a.states) * len(a.sample))
+	id := uint8(len(a.states))
 	a.states = append(a.states, state{insts, prev})
-	a.rows[string(key)] = at
-	a.lengthen(int(at) + len(a.sample))
-	return at
-}
-
-// lengthen makes room for so many steps, and twice that, so that it is seldom done.
-func (a *automaton) lengthen(n int) {
-	var steps []atomic.Uint32
-	if old := a.steps.Load(); old != nil {
-		steps = *old
-	}
-	if n <= len(steps) {
-		return
-	}
-	longer := make([]atomic.Uint32, 2*n)
-	for i := range steps {
-		longer[i].Store(steps[i].Load())
-	}
-	a.steps.Store(&longer)
+	a.ids[string(key)] = id
+	a.steps = append(a.steps, make([]uint8, len(a.sample))...)
+	return id
 }
 
 // threads gathers the instructions of a program that wait for a character.
