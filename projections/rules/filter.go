@@ -7,35 +7,53 @@ import "slices"
 // is worth trying.
 type filter struct {
 	finder *finder  // of the words of the lexicon, then of the literals
-	sought []sought // by literal
+	from   []int32  // by literal: where its uses begin; they end where the next one's do
+	uses   []use    // in one piece, since they are asked for in no order
 	always ruleBits // the rules that can match whatever the text is
 	count  int32    // of conditions
-}
-
-// sought says what a literal is looked for; nothing for a word of the lexicon.
-type sought struct {
-	rules []int32 // that it lets through
-	uses  []use   // the patterns that have it
 }
 
 // use is a pattern of a condition that has some literal.
 type use struct {
 	condition int32
-	pattern   uint64 // its bit among the patterns of the condition
-	also      bool   // the literal is one of those besides
+	rule      int32 // that the literal lets through; noRule: none
+	pattern   uint8 // among those of the condition, maxTold-1 at most
+	also      bool  // the literal is one of those besides
+}
+
+// noRule stands for a rule where there is none.
+const noRule = -1
+
+// usesOf returns what a literal is looked for; nothing for a word of the lexicon.
+func (f *filter) usesOf(literal int32) []use {
+	return f.uses[f.from[literal]:f.from[literal+1]]
 }
 
 // newFilter builds the filter of a set's rules.
 func newFilter(s *Set) *filter {
-	f := &filter{always: newRuleBits(len(s.rules)), sought: make([]sought, len(lexicon.literals))}
-	b := filterBuilder{filter: f, literals: slices.Clone(lexicon.literals), index: map[string]int32{}}
+	f := &filter{always: newRuleBits(len(s.rules))}
+	b := filterBuilder{
+		filter: f, literals: slices.Clone(lexicon.literals), sought: make([][]use, len(lexicon.literals)),
+		index: map[string]int32{},
+	}
 	for i := range s.rules {
-		b.rule(i, &s.rules[i])
+		r := &s.rules[i]
+		best := r.match.selective()
+		if best == nil {
+			f.always.set(i)
+		}
+		b.matcher(&r.match, best, int32(i))
+		b.matcher(r.unless, nil, noRule)
 	}
 	for i := range s.gates {
-		b.matcher(&s.gates[i].match)
-		b.matcher(s.gates[i].unless)
+		b.matcher(&s.gates[i].match, nil, noRule)
+		b.matcher(s.gates[i].unless, nil, noRule)
 	}
+	for _, uses := range b.sought {
+		f.from = append(f.from, int32(len(f.uses)))
+		f.uses = append(f.uses, uses...)
+	}
+	f.from = append(f.from, int32(len(f.uses)))
 	f.finder = newFinder(b.literals)
 	return f
 }
@@ -44,46 +62,36 @@ func newFilter(s *Set) *filter {
 type filterBuilder struct {
 	*filter
 	literals []string
+	sought   [][]use // by literal
 	index    map[string]int32
 }
 
-// rule adds the literals of a rule. The condition with the best ones decides whether
-// the rule can match; without one it always can.
-func (b *filterBuilder) rule(i int, r *rule) {
-	b.matcher(&r.match)
-	b.matcher(r.unless)
-	best := r.match.selective()
-	if best == nil {
-		b.always.set(i)
-		return
-	}
-	for _, p := range best.patterns {
-		for _, id := range p.literals.ids {
-			b.sought[id].rules = append(b.sought[id].rules, int32(i))
-		}
-	}
-}
-
-func (b *filterBuilder) matcher(m *matcher) {
+// matcher adds the literals of a matcher, which may be nil. Those of the condition best
+// let the rule through.
+func (b *filterBuilder) matcher(m *matcher, best *textCondition, rule int32) {
 	for i := 0; m != nil && i < len(m.texts); i++ {
 		c := &m.texts[i]
 		c.id = b.count
 		b.count++
+		through := int32(noRule)
+		if c == best {
+			through = rule
+		}
 		for j, p := range c.patterns {
+			j = min(j, maxTold-1) // those beyond share the last bit
 			b.number(&p.literals)
 			b.number(&p.also)
-			bit := uint64(1) << min(j, maxTold-1) // those beyond share the last bit
 			if p.literals.ids == nil || !scanned(c.field) {
-				c.always |= bit
+				c.always |= 1 << j
 			}
 			if p.also.ids == nil {
-				c.single |= bit
+				c.single |= 1 << j
 			}
 			for _, id := range p.literals.ids {
-				b.sought[id].uses = append(b.sought[id].uses, use{c.id, bit, false})
+				b.sought[id] = append(b.sought[id], use{c.id, through, uint8(j), false})
 			}
 			for _, id := range p.also.ids {
-				b.sought[id].uses = append(b.sought[id].uses, use{c.id, bit, true})
+				b.sought[id] = append(b.sought[id], use{c.id, noRule, uint8(j), true})
 			}
 		}
 	}
@@ -100,7 +108,7 @@ func (b *filterBuilder) number(set *literalSet) {
 			id = int32(len(b.literals))
 			b.index[lit] = id
 			b.literals = append(b.literals, lit)
-			b.sought = append(b.sought, sought{})
+			b.sought = append(b.sought, nil)
 		}
 		set.ids = append(set.ids, id)
 	}

@@ -25,7 +25,7 @@ type hit struct {
 func (h *hits) find(f *filter, r *reading, rules int) {
 	for _, old := range h.list {
 		h.last[old.literal] = 0
-		for _, u := range h.filter.sought[old.literal].uses {
+		for _, u := range h.filter.usesOf(old.literal) {
 			h.tell[u.condition] = told{}
 		}
 	}
@@ -37,8 +37,8 @@ func (h *hits) find(f *filter, r *reading, rules int) {
 		return
 	}
 	h.rules = append(h.rules, f.always...)
-	if len(h.last) < len(f.sought) {
-		h.last = make([]int32, len(f.sought))
+	if literals := len(f.from) - 1; len(h.last) < literals {
+		h.last = make([]int32, literals)
 	}
 	if len(h.tell) < int(f.count) {
 		h.tell = make([]told, f.count)
@@ -84,16 +84,15 @@ func (h *hits) add(o occurrence) {
 	if before > 0 {
 		return
 	}
-	lit := &h.filter.sought[o.literal]
-	for _, u := range lit.uses {
+	for _, u := range h.filter.usesOf(o.literal) {
 		if t := &h.tell[u.condition]; u.also {
-			t.also |= u.pattern
+			t.also |= 1 << u.pattern
 		} else {
-			t.literals |= u.pattern
+			t.literals |= 1 << u.pattern
 		}
-	}
-	for _, i := range lit.rules {
-		h.rules.set(int(i))
+		if u.rule != noRule {
+			h.rules.set(int(u.rule))
+		}
 	}
 }
 
