@@ -98,7 +98,7 @@ func (r *reading) decisiveFor(rule *rule, at look) block {
 		var best int
 		switch field {
 		case textAny, textBlocks, textError, textStderr, textMessage:
-			best = r.lineAt(field, r.found[i].start(r)-r.fields[field].start)
+			best = r.lineAt(field, r.found[i].place(r)-r.fields[field].start)
 		default:
 			continue
 		}

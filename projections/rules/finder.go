@@ -11,32 +11,32 @@ import (
 // The table lies in a processor's first cache, which matters more than the fewer
 // steps of an automaton whose table does not. Literals have minLiteral bytes at least.
 type finder struct {
-	entries  []entry      // in alphabetical order
-	fronts   [1024]uint64 // a bit for each front's hash
-	heads    [4096]int32  // by hash: 1 + the first family of a chain; 0: none
-	families []family
-	short    bool // some literal has only three bytes
+	entries []entry      // in alphabetical order
+	fronts  [1024]uint64 // a bit for each front's hash
+	heads   [4096]family // by hash: the first family of a chain; its front is 0 when there is none
+	others  []family     // of the chains
+	short   bool         // some literal has only three bytes
 }
 
-// entry is one literal.
+// entry is one literal. Two of them fill a line of a processor's cache.
 type entry struct {
 	literal string
 	key     uint64 // see keyOf
-	mask    uint64 // the bits of key that are bytes of the literal
 	id      int32
 	inner   int32 // 1 + the longest other entry that the literal begins with; 0: none
 }
 
 // begins reports whether the literal begins a text of that key, which has its front.
 func (e *entry) begins(text []byte, key uint64) bool {
-	return (e.key^key)&e.mask == 0 && len(text) >= len(e.literal) && (len(e.literal) <= keyEnd || has(text, e.literal))
+	beyond := 8 * max(0, keyEnd-len(e.literal)) // the bits of key that are no bytes of the literal
+	return (e.key^key)>>beyond == 0 && len(text) >= len(e.literal) && (len(e.literal) <= keyEnd || has(text, e.literal))
 }
 
 // family is the literals that have their front in common.
 type family struct {
 	front    uint32 // their first four bytes, or all three
 	from, to int32  // in the finder's entries
-	next     int32  // 1 + the next family of the chain; 0: none
+	next     int32  // 1 + the next family of the chain, in the finder's others; 0: none
 }
 
 // newFinder returns a finder of the literals; an occurrence gives the index of one.
@@ -46,7 +46,7 @@ func newFinder(literals []string) *finder {
 		if strings.Contains(lit, "\x00") {
 			continue // no text has control codes, and fronts and keys are filled up with zeros
 		}
-		f.entries = append(f.entries, entry{literal: lit, key: keyOf(lit), mask: ^uint64(0) << max(0, 8*(keyEnd-len(lit))), id: int32(i)})
+		f.entries = append(f.entries, entry{literal: lit, key: keyOf(lit), id: int32(i)})
 	}
 	slices.SortStableFunc(f.entries, func(a, b entry) int { return strings.Compare(a.literal, b.literal) })
 	for i := range f.entries {
@@ -63,15 +63,19 @@ func newFinder(literals []string) *finder {
 
 // add puts an entry, behind all before it, into the family of its front.
 func (f *finder) add(i int32, front uint32) {
-	if last := len(f.families) - 1; last >= 0 && f.families[last].front == front {
-		f.families[last].to = i + 1
-		return
-	}
-	f.short = f.short || front>>24 == 0
 	h := hashFront(front)
+	f.short = f.short || front>>24 == 0
 	f.fronts[h>>22] |= 1 << (h >> 16 & 63)
-	f.families = append(f.families, family{front: front, from: i, to: i + 1, next: f.heads[h>>20]})
-	f.heads[h>>20] = int32(len(f.families))
+	head := &f.heads[h>>20]
+	switch {
+	case head.front == front:
+		head.to = i + 1
+	case head.front == 0:
+		*head = family{front: front, from: i, to: i + 1}
+	default: // the latest family comes first, which is the one that grows
+		f.others = append(f.others, *head)
+		*head = family{front: front, from: i, to: i + 1, next: int32(len(f.others))}
+	}
 }
 
 // Where the front of a literal ends, and the part of it that its key holds, in bytes.
@@ -132,16 +136,16 @@ func (f *finder) begins(front uint32) bool {
 
 // compare appends the literals with that front that text begins with.
 func (f *finder) compare(dst []occurrence, front uint32, text []byte, at int) []occurrence {
-	next := f.heads[hashFront(front)>>20]
-	for next > 0 && f.families[next-1].front != front {
-		next = f.families[next-1].next
-	}
-	if next == 0 {
-		return dst
+	same := &f.heads[hashFront(front)>>20]
+	for same.front != front {
+		if same.next == 0 {
+			return dst
+		}
+		same = &f.others[same.next-1]
 	}
 	// Those are the last literal that is no greater than the text, if the text begins
 	// with it, and the literals which that one begins with.
-	from, to := f.families[next-1].from, f.families[next-1].to
+	from, to := same.from, same.to
 	first, key := from, keyOf(text)
 	for from < to {
 		mid := (from + to) / 2

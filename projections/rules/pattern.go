@@ -183,12 +183,14 @@ func (p *pattern) of(r *reading, s span) []byte {
 	return r.buf[s.start:s.end]
 }
 
-// start returns where in the reading's buffer the match begins.
-func (m found) start(r *reading) int {
-	if m.anchored {
+// place returns an offset in the reading's buffer that is on the line where the match
+// begins.
+func (m found) place(r *reading) int {
+	text := m.pattern.of(r, m.span)
+	if m.anchored || bytes.IndexByte(text, '\n') < 0 {
 		return m.span.start
 	}
-	return m.span.start + m.pattern.re.regexp().FindIndex(m.pattern.of(r, m.span))[0]
+	return m.span.start + m.pattern.re.regexp().FindIndex(text)[0]
 }
 
 // group returns what the first group of that name to catch something caught; nil when

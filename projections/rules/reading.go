@@ -241,6 +241,9 @@ func (r *reading) readExit() {
 		return
 	}
 	low := r.lower(r.fields[textError])
+	if !bytes.Contains(low, []byte("exit")) { // which all of the words begin with
+		return
+	}
 	for _, words := range exitWords {
 		_, after, ok := bytes.Cut(low, words)
 		if !ok {
