@@ -8,28 +8,32 @@ import (
 // expression is a regular expression that is compiled when it is first used: most
 // patterns of a set are never tried.
 type expression struct {
-	regexp    func() *regexp.Regexp
-	automaton func() *automaton
-}
+	source string // known to be one
 
-// newExpression returns an expression; source is known to be one.
-func newExpression(source string) *expression {
-	return &expression{
-		regexp: sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(source) }),
-		automaton: sync.OnceValue(func() *automaton {
-			a, err := newAutomaton(source)
-			if err != nil {
-				panic(err) // of what compilePattern has compiled
-			}
-			return a
-		}),
-	}
+	steps     sync.Once
+	automaton *automaton
+
+	compile sync.Once
+	re      *regexp.Regexp
 }
 
 // matches reports whether text holds a match.
 func (e *expression) matches(text []byte) bool {
-	if matches, known := e.automaton().match(text); known {
+	e.steps.Do(func() {
+		a, err := newAutomaton(e.source)
+		if err != nil {
+			panic(err) // of what compilePattern has compiled
+		}
+		e.automaton = a
+	})
+	if matches, known := e.automaton.match(text); known {
 		return matches
 	}
 	return e.regexp().Match(text)
+}
+
+// regexp returns what package regexp makes of the expression.
+func (e *expression) regexp() *regexp.Regexp {
+	e.compile.Do(func() { e.re = regexp.MustCompile(e.source) })
+	return e.re
 }

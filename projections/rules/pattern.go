@@ -86,7 +86,7 @@ func compileAlternative(source string) (*pattern, error) {
 	p.names, p.fills = tree.CapNames(), filledGroups(tree)
 	p.least, p.marks = shortestMatch(tree), marksOf(tree)
 	p.everywhere = p.least == 0 && !asserts(tree)
-	p.re = newExpression(flags + source)
+	p.re = &expression{source: flags + source}
 	p.literals.literals, p.also.literals, p.whole = requiredLiterals(tree)
 	if p.whole = p.whole && p.lowered; p.whole {
 		return p, nil
@@ -97,7 +97,7 @@ func compileAlternative(source string) (*pattern, error) {
 		for _, lead := range leads {
 			rest = strings.TrimPrefix(rest, leadSources[lead])
 		}
-		p.anchored = newExpression(flags + `\A(?:` + rest + `)`)
+		p.anchored = &expression{source: flags + `\A(?:` + rest + `)`}
 		p.literals.literals, p.also.literals, p.leads = literals, also, leads
 	}
 	return p, nil
