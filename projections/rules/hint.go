@@ -29,23 +29,23 @@ const maxFillBytes = 80
 // ellipsis stands for what a hint must not show.
 const ellipsis = "…"
 
-// compile cuts the source at its {names}. It returns the first name that no pattern of
-// the matcher has a group of, or "".
-func (t *template) compile(m *matcher) (unknown string) {
+// compile cuts the source at its {names}. If no pattern of the matcher has a group of
+// one of them, it returns that name and false.
+func (t *template) compile(m *matcher) (unknown string, ok bool) {
 	t.rest = t.source
 	for {
 		before, after, opened := strings.Cut(t.rest, "{")
 		inner, rest, closed := strings.Cut(after, "}")
 		if !opened {
-			return ""
+			return "", true
 		}
 		if !closed {
 			t.unclosed = t.rest[len(before):]
-			return ""
+			return "", true
 		}
 		group, otherwise, _ := strings.Cut(inner, "|")
-		if !slices.ContainsFunc(m.patterns(), func(p *pattern) bool { return slices.Contains(p.names, group) }) {
-			return group
+		if !slices.ContainsFunc(m.patterns(), func(p *pattern) bool { return p.hasGroup(group) }) {
+			return group, false
 		}
 		if otherwise == "" {
 			otherwise = ellipsis

@@ -95,7 +95,7 @@ func (p *parser) settle(n *yaml.Node, r *rule, d *defaults) {
 	if len(r.hint.source) > maxHintBytes {
 		p.fail(n, "hint of %d bytes, at most %d are allowed", len(r.hint.source), maxHintBytes)
 	}
-	if name := r.hint.compile(&r.match); name != "" {
+	if name, ok := r.hint.compile(&r.match); !ok {
 		p.fail(n, "the hint names {%s}, and no pattern of the rule has a group of that name", name)
 	}
 }

@@ -59,6 +59,7 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 		{"a match without a condition", withRules("  - {id: a, match: {}, class: auth, disposition: auth}\n"), "rule a: a match without a condition"},
 		{"two rules with one id", withRules("  - {id: last, match: {text: x}, class: auth, disposition: auth}\n"), "rule last: the id is taken by another rule"},
 		{"a hint with a name no pattern catches", withRules("  - {id: a, match: {text: 'x'}, class: auth, disposition: auth, hint: 'See {file}.'}\n"), "the hint names {file}"},
+		{"a hint with an empty name", withRules("  - {id: a, match: {text: '(x)'}, class: auth, disposition: auth, hint: 'See {|it}.'}\n"), "the hint names {}"},
 		{"a last rule that does not match everything", "name: mine\nversion: 1\nrules:\n  - {id: a, match: {text: x}, class: auth, disposition: auth}\n", "test.yaml:4:5: rule a: the last rule must match everything"},
 		{"a policy without a duration", "policies: {auth: {after: 1}}\n" + minimal, `a policy that skips needs "for"`},
 		{"a bad duration", "policies: {auth: {after: 1, for: 1 day}}\n" + minimal, "a duration such as 15m or 24h is expected"},

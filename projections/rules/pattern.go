@@ -161,6 +161,9 @@ func lowerSource(source string) string {
 	return string(b)
 }
 
+// hasGroup reports whether a group of the pattern has the name.
+func (p *pattern) hasGroup(name string) bool { return name != "" && slices.Contains(p.names, name) }
+
 // possible reports whether the text at s, which holds the whole match if there is one,
 // is long enough and has the marks.
 func (p *pattern) possible(r *reading, s span) bool {
@@ -196,7 +199,7 @@ func (m found) place(r *reading) int {
 // group returns what the first group of that name to catch something caught; nil when
 // none did or there is none.
 func (m found) group(r *reading, name string) []byte {
-	if !slices.Contains(m.pattern.names, name) {
+	if !m.pattern.hasGroup(name) {
 		return nil
 	}
 	re := m.pattern.re
