@@ -20,9 +20,12 @@ var files embed.FS
 var (
 	// ErrNewer reports a database that a newer version of the program has migrated.
 	ErrNewer = errors.New("schema is newer than this program")
-	// ErrOlder reports a database with migrations outstanding.
+	// ErrOlder reports a database that must be migrated before it can be read.
 	ErrOlder = errors.New("schema is older than this program")
 )
+
+// oldestReadable is the oldest schema that has all that reading a log rests on.
+const oldestReadable = 1
 
 // Apply brings the database to the newest schema. It changes nothing and returns
 // ErrNewer if the database is past it. Two processes must not apply at once: the
@@ -45,8 +48,8 @@ func Apply(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// Check returns nil if the database has the newest schema, else ErrNewer or
-// ErrOlder. It writes nothing.
+// Check returns nil if this program can read the database, with or without the
+// migrations that are outstanding; else ErrNewer or ErrOlder. It writes nothing.
 func Check(ctx context.Context, db *sql.DB) error {
 	p, err := provider(db)
 	if err != nil {
@@ -61,8 +64,8 @@ func Check(ctx context.Context, db *sql.DB) error {
 		return fmt.Errorf("read schema version: %w", err)
 	case current > newest:
 		return tooNew(current, newest)
-	case current < newest:
-		return fmt.Errorf("schema %d, this program needs %d: %w", current, newest, ErrOlder)
+	case current < oldestReadable:
+		return fmt.Errorf("schema %d, this program needs %d: %w", current, oldestReadable, ErrOlder)
 	}
 	return nil
 }

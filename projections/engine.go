@@ -22,11 +22,18 @@ var (
 	ErrBreaksLaw3 = errors.New("rule set gates on more than 401, 403, scope and missing credentials")
 )
 
-// SnapshotStore keeps the latest snapshot of a fold, by version. Losing one costs
-// time and nothing else. LoadSnapshot returns events.ErrNotFound when there is none.
+// SnapshotStore keeps the latest snapshot of a fold, by version, and beside it marks:
+// snapshots along the log, by version and place. Losing one costs time and nothing
+// else. LoadSnapshot and LoadMark return events.ErrNotFound when there is none. Marks
+// returns the size of each mark of a version, in bytes; SaveMarks keeps the bodies and
+// drops the marks at other places.
 type SnapshotStore interface {
 	LoadSnapshot(ctx context.Context, version string) (events.Sequence, []byte, error)
 	SaveSnapshot(ctx context.Context, version string, at events.Sequence, body []byte) error
+
+	Marks(ctx context.Context, version string) (map[events.Sequence]int, error)
+	LoadMark(ctx context.Context, version string, at events.Sequence) ([]byte, error)
+	SaveMarks(ctx context.Context, version string, bodies map[events.Sequence][]byte, drop []events.Sequence) error
 }
 
 // snapshotEvery is how many events may be folded before a new snapshot is due.
@@ -56,7 +63,7 @@ type Engine struct {
 // store may be nil.
 func NewEngine(log events.Log, set *rules.Set, store SnapshotStore) *Engine {
 	e := &Engine{
-		log: log, store: store, first: set, archive: newArchive(), recent: newRecentStates(), live: follow(New(set)),
+		log: log, store: store, first: set, archive: newArchive(store), recent: newRecentStates(), live: follow(New(set)),
 	}
 	log.OnCommit(e.committed)
 	return e
@@ -71,14 +78,17 @@ func (e *Engine) CatchUp(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("catch up: %w", err)
 	}
-	state := e.restore(ctx)
-	from := state.Sequence()
-	if from > 0 {
-		if err := e.archive.add(state); err != nil {
-			return err
-		}
+	set := e.Rules()
+	e.archive.list(ctx, set.Hash())
+	state, err := e.restore(ctx, set)
+	if err != nil {
+		return fmt.Errorf("catch up: %w", err)
 	}
-	if err := e.advance(ctx, state, head.Sequence, e.unfolded(ctx, from, head.Sequence)); err != nil {
+	from := state.Sequence()
+	// A fold from far back leaves more marks than memory is meant for. One that cannot
+	// be stored costs time later.
+	stored := func() { _ = e.archive.save(ctx, e.archive.gathered) }
+	if err := e.advance(ctx, state, head.Sequence, e.unfolded(ctx, from, head.Sequence), stored); err != nil {
 		return fmt.Errorf("catch up: %w", err)
 	}
 	e.mu.Lock()
@@ -88,21 +98,24 @@ func (e *Engine) CatchUp(ctx context.Context) error {
 	return nil
 }
 
-// restore returns the state of the latest snapshot, or the empty one.
-func (e *Engine) restore(ctx context.Context) *State {
-	set := e.Rules()
+// restore returns the state of the latest snapshot, or the empty one. The snapshot is
+// a mark too, where one is due.
+func (e *Engine) restore(ctx context.Context, set *rules.Set) (*State, error) {
 	if e.store == nil {
-		return New(set)
+		return New(set), nil
 	}
 	at, body, err := e.store.LoadSnapshot(ctx, snapshotVersion(set))
 	if err != nil {
-		return New(set)
+		return New(set), nil
 	}
 	state, err := Restore(set, body)
 	if err != nil || state.Sequence() != at {
-		return New(set)
+		return New(set), nil
 	}
-	return state
+	if !e.archive.due(set.Hash(), at) {
+		return state, nil
+	}
+	return state, e.archive.add(set.Hash(), at, body)
 }
 
 func snapshotVersion(set *rules.Set) string { return FoldVersion + "/" + set.Hash() }
@@ -117,8 +130,11 @@ func (e *Engine) unfolded(ctx context.Context, after, upTo events.Sequence) iter
 }
 
 // advance folds what is unfolded of the events that follow state's place, so that the
-// state is the one at upTo, and leaves marks on the way.
-func (e *Engine) advance(ctx context.Context, state *State, upTo events.Sequence, unfolded iter.Seq2[[]events.Event, error]) error {
+// state is the one at upTo, and leaves marks on the way. After each piece it calls
+// between.
+func (e *Engine) advance(
+	ctx context.Context, state *State, upTo events.Sequence, unfolded iter.Seq2[[]events.Event, error], between func(),
+) error {
 	for piece, err := range unfolded {
 		if err != nil {
 			return fmt.Errorf("fold after %d: %w", state.Sequence(), err)
@@ -129,6 +145,7 @@ func (e *Engine) advance(ctx context.Context, state *State, upTo events.Sequence
 				return err
 			}
 		}
+		between()
 	}
 	if state.Sequence() >= upTo {
 		return nil
@@ -144,10 +161,15 @@ func (e *Engine) advance(ctx context.Context, state *State, upTo events.Sequence
 
 // mark keeps the state in the archive if the last one kept lies far enough back.
 func (e *Engine) mark(state *State) error {
-	if !e.archive.due(state.rules.Hash(), state.Sequence()) {
+	hash, at := state.rules.Hash(), state.Sequence()
+	if !e.archive.due(hash, at) {
 		return nil
 	}
-	return e.archive.add(state)
+	snapshot, err := state.Snapshot()
+	if err != nil {
+		return fmt.Errorf("mark at %d: %w", at, err)
+	}
+	return e.archive.add(hash, at, snapshot)
 }
 
 // committed folds what the log just stored. The log calls it in order, in its
@@ -169,20 +191,23 @@ func (e *Engine) committed(batch []events.Event) {
 	}
 }
 
-// SaveSnapshot stores the present state, and the marks of past ones, if a store is
-// there and force is set or enough was folded since the last time.
+// SaveSnapshot stores the present state, if force is set or enough was folded since the
+// last time, and the marks of past ones that were made since. Without a store it does
+// nothing.
 func (e *Engine) SaveSnapshot(ctx context.Context, force bool) error {
 	if e.store == nil {
 		return nil
 	}
 	at, body, set, err := e.takeSnapshot(force)
-	if err != nil || set == nil {
+	if err != nil {
 		return err
 	}
-	if err := e.store.SaveSnapshot(ctx, snapshotVersion(set), at, body); err != nil {
-		return err
+	if set != nil {
+		if err := e.store.SaveSnapshot(ctx, snapshotVersion(set), at, body); err != nil {
+			return err
+		}
 	}
-	return e.saveArchive(ctx, at, force)
+	return e.archive.save(ctx, 0)
 }
 
 // takeSnapshot returns the present state's snapshot; no set when none is due.

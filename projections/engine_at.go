@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -142,18 +143,37 @@ func (e *Engine) foldTo(ctx context.Context, upTo events.Sequence, set *rules.Se
 }
 
 // foldFromMark returns a state of the caller's own, folded up to a place from the last
-// mark before it. The events are read while the mark is restored.
+// mark before it that is left.
 func (e *Engine) foldFromMark(ctx context.Context, upTo events.Sequence, set *rules.Set) (*State, error) {
+	e.archive.list(ctx, set.Hash())
+	for {
+		m := e.archive.before(set, upTo)
+		state, err := e.foldFrom(ctx, m, upTo, set)
+		if !errors.Is(err, errMarkLost) {
+			return state, err
+		}
+		e.archive.forget(set, m)
+	}
+}
+
+// foldFrom returns a state of the caller's own, folded up to a place from a mark, or
+// from the first event for the zero mark. The events are read while the mark is
+// restored.
+func (e *Engine) foldFrom(ctx context.Context, m mark, upTo events.Sequence, set *rules.Set) (*State, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	e.loadArchive(ctx)
-	m := e.archive.before(set, upTo)
-	unfolded := e.unfolded(ctx, m.At, upTo)
-	state, err := m.restore(set)
-	if err != nil {
-		return nil, err
+	unfolded := e.unfolded(ctx, m.at, upTo)
+	state := New(set)
+	if m.at > 0 {
+		body, err := e.archive.body(ctx, set, m)
+		if err != nil {
+			return nil, fmt.Errorf("mark at %d: %w", m.at, err)
+		}
+		if state, err = unpackMark(set, body); err != nil {
+			return nil, fmt.Errorf("%w: mark at %d: %w", errMarkLost, m.at, err)
+		}
 	}
-	return state, e.advance(ctx, state, upTo, unfolded)
+	return state, e.advance(ctx, state, upTo, unfolded, func() {})
 }
 
 // recentStates keeps the past states and sets asked for last, since the questions

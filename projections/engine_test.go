@@ -83,29 +83,6 @@ func (m *memory) recording(at time.Time) func(context.Context, events.RulesActiv
 	}
 }
 
-// snapshots is a store in memory.
-type snapshots struct {
-	at   map[string]events.Sequence
-	body map[string][]byte
-}
-
-func newSnapshots() *snapshots {
-	return &snapshots{at: map[string]events.Sequence{}, body: map[string][]byte{}}
-}
-
-func (s *snapshots) LoadSnapshot(_ context.Context, version string) (events.Sequence, []byte, error) {
-	body, ok := s.body[version]
-	if !ok {
-		return 0, nil, events.ErrNotFound
-	}
-	return s.at[version], body, nil
-}
-
-func (s *snapshots) SaveSnapshot(_ context.Context, version string, at events.Sequence, body []byte) error {
-	s.at[version], s.body[version] = at, body
-	return nil
-}
-
 func caughtUp(t testing.TB, log events.Log, set *rules.Set, store projections.SnapshotStore) *projections.Engine {
 	t.Helper()
 	e := projections.NewEngine(log, set, store)
@@ -401,72 +378,6 @@ func fleet(t testing.TB, servers, checks int) *memory {
 }
 
 func nth(i int) events.ServerName { return events.ServerName(fmt.Sprintf("server-%04d", i)) }
-
-// What is kept of the past stays within its bound, and still answers rightly.
-func TestManyMomentsStayBounded(t *testing.T) {
-	const most = 20_000
-	log := fleet(t, 20, 250)
-	store := newSnapshots()
-	e := projections.NewEngine(log, rules.Default(), store)
-	e.Keep(64, most)
-	if err := e.CatchUp(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := e.SaveSnapshot(t.Context(), true); err != nil {
-		t.Fatal(err)
-	}
-	if kept := len(store.body[moments]); kept < most/2 || kept > most*5/4 {
-		t.Errorf("the moments take %d bytes, want some and hardly more than %d", kept, most)
-	}
-	for _, at := range []events.Sequence{1, 2047, 2048, 2049, 9000} {
-		s, _, err := e.At(t.Context(), projections.Moment{Sequence: at}, nil, log.now)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want := refold(t, log, rules.Default(), at); snapshot(t, s) != want {
-			t.Errorf("the fold to %d differs", at)
-		}
-	}
-}
-
-// moments is the version under which the marks of the past are stored.
-const moments = "moments/" + projections.FoldVersion
-
-func TestMomentsThatAreStoredAreNotStoredAgain(t *testing.T) {
-	log := fleet(t, 5, 20)
-	store := newSnapshots()
-	newEngine := func() *projections.Engine {
-		e := projections.NewEngine(log, rules.Default(), store)
-		e.Keep(10, 1<<20)
-		return e
-	}
-	e := newEngine()
-	if err := e.CatchUp(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := e.SaveSnapshot(t.Context(), true); err != nil {
-		t.Fatal(err)
-	}
-	for version := range store.body {
-		if version != moments {
-			delete(store.body, version)
-		}
-	}
-	store.at[moments] = 1
-	e = newEngine()
-	if _, _, err := e.At(t.Context(), projections.Moment{Sequence: 1}, rules.Default(), log.now); err != nil {
-		t.Fatal(err)
-	}
-	if err := e.CatchUp(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := e.SaveSnapshot(t.Context(), true); err != nil {
-		t.Fatal(err)
-	}
-	if at := store.at[moments]; at != 1 {
-		t.Errorf("the moments are stored again at %d, with none new", at)
-	}
-}
 
 // busy is a log where something happens whenever it was read to its end.
 type busy struct {

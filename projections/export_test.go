@@ -2,10 +2,12 @@ package projections
 
 import "mcpledger/events"
 
-// Keep has an engine make marks after so many events, and keep so many bytes of them.
+// Keep has an engine make marks after so many events, and keep so many bytes of them,
+// as many in memory as in the store, where a long fold puts a quarter of them at once.
 // It is called before anything is folded.
 func (e *Engine) Keep(every events.Sequence, most int) {
-	e.archive.marks.Every, e.archive.most = every, most
+	a := e.archive
+	a.every, a.mostStored, a.mostUnstored, a.gathered = every, most, most, most/4
 }
 
 // MaxConnections and MaxOpen are what a server, and a connection, remember.
@@ -23,3 +25,6 @@ func (s *State) Remembered(source string, name events.ServerName) (connections, 
 	}
 	return len(srv.Connections), open
 }
+
+// Unstored returns how many bytes of marks are only in memory.
+func (e *Engine) Unstored() int { return e.archive.unstored }

@@ -42,38 +42,44 @@ func (l *Log) SaveSnapshot(ctx context.Context, version string, sequence events.
 	if err := l.snapshotHash(ctx, &s.place); err != nil {
 		return fmt.Errorf("save snapshot: %w", err)
 	}
-	return l.writer.submit(ctx, &request{snapshot: s})
+	return l.writer.submit(ctx, &request{beside: func(store *store) error { return store.saveSnapshot(s) }})
 }
 
 // LoadSnapshot returns the snapshot of that version and the sequence it stands at;
 // events.ErrNotFound if there is none that belongs to this log and is whole.
 func (l *Log) LoadSnapshot(ctx context.Context, version string) (events.Sequence, []byte, error) {
-	none := fmt.Errorf("snapshot %q: %w", version, events.ErrNotFound)
-	if l.key == nil {
-		return 0, nil, none
+	s, err := l.loadSnapshot(ctx, version, "SELECT sequence, hash, mac, body FROM snapshots WHERE version = ?", version)
+	if err != nil {
+		return 0, nil, fmt.Errorf("snapshot %q: %w", version, err)
 	}
+	return events.Sequence(s.sequence), s.body, nil
+}
+
+// loadSnapshot reads the row of a snapshot of that version. It returns
+// events.ErrNotFound for one that is not there, not signed by this folder's key, or of
+// another log.
+func (l *Log) loadSnapshot(ctx context.Context, version, query string, args ...any) (snapshot, error) {
 	s := snapshot{version: version}
+	if l.key == nil {
+		return s, events.ErrNotFound
+	}
 	var hash, mac []byte
-	err := l.reads.QueryRowContext(ctx, "SELECT sequence, hash, mac, body FROM snapshots WHERE version = ?", version).
-		Scan(&s.sequence, &hash, &mac, &s.body)
+	err := l.reads.QueryRowContext(ctx, query, args...).Scan(&s.sequence, &hash, &mac, &s.body)
 	if errors.Is(err, sql.ErrNoRows) {
-		return 0, nil, none
+		return s, events.ErrNotFound
 	}
 	if err != nil {
-		return 0, nil, l.readError(ctx, err)
+		return s, l.readError(ctx, err)
 	}
 	copy(s.hash[:], hash)
 	here := place{sequence: s.sequence}
-	err = l.snapshotHash(ctx, &here)
-	switch {
-	case errors.Is(err, events.ErrNotFound):
-		return 0, nil, none // beyond the head: of a log that was rolled back
-	case err != nil:
-		return 0, nil, err
-	case here.hash != s.hash || !hmac.Equal(mac, s.sign(l.key)):
-		return 0, nil, none
+	if err := l.snapshotHash(ctx, &here); err != nil {
+		return s, err // events.ErrNotFound beyond the head: of a log that was rolled back
 	}
-	return events.Sequence(s.sequence), s.body, nil
+	if here.hash != s.hash || !hmac.Equal(mac, s.sign(l.key)) {
+		return s, events.ErrNotFound
+	}
+	return s, nil
 }
 
 // snapshotHash sets the hash of a place by its sequence; events.ErrNotFound past

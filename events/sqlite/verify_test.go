@@ -83,7 +83,10 @@ func TestVerifyFindsOneFlippedByte(t *testing.T) {
 	tried := 0
 	for at := 0; at < len(file); at += 307 {
 		if at < 4096*20 && at != first && at != last || file[at] == 0 {
-			continue // the pages of the schema and of goose's table come first
+			continue // most pages of the schema, and goose's table, come first
+		}
+		if page := at / 4096 * 4096; bytes.Contains(file[page:page+4096], []byte("CREATE T")) {
+			continue // the schema's comments are no part of the log
 		}
 		tried++
 		flipped := bytes.Clone(file)

@@ -12,10 +12,10 @@ import (
 	"mcpledger/events"
 )
 
-// request is a batch, or a snapshot, that waits to be stored.
+// request is a batch, or what is stored beside the events, that waits to be stored.
 type request struct {
-	batch    []prepared
-	snapshot *snapshot // stored beside the events; batch is empty then
+	batch  []prepared
+	beside func(*store) error // for what is no event; batch is empty then
 
 	receipt events.Receipt
 	err     error
@@ -144,8 +144,8 @@ func (w *writer) transact(group []*request) error {
 	}
 	recordedAt := w.now().UnixNano()
 	for _, r := range group {
-		if r.snapshot != nil {
-			if err := s.saveSnapshot(r.snapshot); err != nil {
+		if r.beside != nil {
+			if err := r.beside(s); err != nil {
 				s.rollback()
 				return w.failed(err)
 			}
