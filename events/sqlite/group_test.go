@@ -2,8 +2,10 @@ package sqlite_test
 
 import (
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -75,31 +77,108 @@ func TestABadBatchDoesNotTouchItsNeighbours(t *testing.T) {
 	}
 }
 
-// What one commit shows is what the log holds, with the clock of the commit.
+// What one commit shows is what the log holds. A batch is recorded at one time, not
+// before it was appended.
 func TestCommitsAreShownInLogOrder(t *testing.T) {
-	l := openWith(t, t.TempDir(), sqlite.Options{Now: time.Now, MaxGroup: 7})
+	var ticks atomic.Int64
+	clock := func() time.Time { return noon.Add(time.Duration(ticks.Add(1))) }
+	l := openWith(t, t.TempDir(), sqlite.Options{Now: clock, MaxGroup: 7})
 	var shown [][]events.Event
 	l.OnCommit(func(es []events.Event) { shown = append(shown, slices.Clone(es)) })
+	var mu sync.Mutex
+	appended := map[events.Sequence]time.Time{} // when each batch was, by its first event
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
 			for i := range 10 {
-				add(t, l, failure(i), failure(i+1))
+				now := clock()
+				r := add(t, l, failure(i), failure(i+1))
+				mu.Lock()
+				appended[r.Sequences[0]] = now
+				mu.Unlock()
 			}
 		})
 	}
 	wg.Wait()
-	if diff := cmp.Diff(readAll(t, l), slices.Concat(shown...)); diff != "" {
+	all := readAll(t, l)
+	if diff := cmp.Diff(all, slices.Concat(shown...)); diff != "" {
 		t.Errorf("commits differ from the log (-log +commits):\n%s", diff)
 	}
 	for _, commit := range shown {
 		if len(commit) > 8 {
 			t.Errorf("a commit has %d events, want at most the group's 7 and what completes a batch", len(commit))
 		}
-		for _, e := range commit {
-			if !e.RecordedAt.Equal(commit[0].RecordedAt) {
-				t.Errorf("one commit is recorded at %v and %v", commit[0].RecordedAt, e.RecordedAt)
-			}
+	}
+	for first, now := range appended {
+		a, b := all[first-1], all[first]
+		if !a.RecordedAt.Equal(b.RecordedAt) || a.RecordedAt.Before(now) {
+			t.Errorf("a batch appended at %v is recorded at %v and %v", now, a.RecordedAt, b.RecordedAt)
+		}
+	}
+}
+
+// One statement stores several events; how many there are must not show.
+func TestABatchOfAnySizeIsStoredOnce(t *testing.T) {
+	dir := t.TempDir()
+	l := open(t, dir)
+	want := 0
+	for _, n := range []int{1, 2, 15, 16, 17, 50} {
+		var batch []events.Event
+		for i := range n {
+			batch = append(batch, failure(i))
+		}
+		first := add(t, l, batch...)
+		want += n
+		again := add(t, l, batch...)
+		if first.Duplicates != 0 || again.Duplicates != n || !slices.Equal(first.Sequences, again.Sequences) {
+			t.Errorf("%d events: got %+v, and appended again %+v", n, first, again)
+		}
+		// A new event between those that are known has its own place.
+		mixed := slices.Concat(batch[:n/2], []events.Event{failure(n)}, batch[n/2:])
+		r := add(t, l, mixed...)
+		want++
+		if r.Duplicates != n || r.Sequences[n/2] != events.Sequence(want) {
+			t.Errorf("one new event among %d: got %+v", n, r)
+		}
+	}
+	if all := readAll(t, l); len(all) != want {
+		t.Errorf("%d events are there, want %d", len(all), want)
+	}
+	closeLog(t, l)
+	if r := verify(t, dir, nil); !r.OK() {
+		t.Errorf("verify: %s", r.Problem)
+	}
+}
+
+// Who appends while the log is closed is told whether the event is stored.
+func TestAnAppendDuringCloseIsStoredOrRefused(t *testing.T) {
+	for range 10 {
+		dir := t.TempDir()
+		l := open(t, dir)
+		var stored atomic.Int64
+		var wg sync.WaitGroup
+		for range 32 {
+			wg.Go(func() {
+				for i := 0; ; i++ {
+					_, err := l.Append(ctx, []events.Event{failure(i)})
+					if errors.Is(err, events.ErrClosed) {
+						return
+					}
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					stored.Add(1)
+				}
+			})
+		}
+		for stored.Load() < 100 && !t.Failed() {
+			runtime.Gosched()
+		}
+		closeLog(t, l)
+		wg.Wait()
+		if n := len(readAll(t, openReader(t, dir))); int64(n) != stored.Load() {
+			t.Errorf("%d events are there, %d appends say they stored one", n, stored.Load())
 		}
 	}
 }

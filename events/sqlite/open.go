@@ -99,7 +99,7 @@ func Open(ctx context.Context, dir string, opts Options) (*Log, error) {
 	due := make(chan struct{}, 1)
 	l.writer = &writer{
 		store: h.store, dir: dir, now: opts.Now, log: opts.Logger, maxGroup: opts.MaxGroup, retry: opts.RetryEvery,
-		requests: make(chan *request), closing: l.closing, closed: make(chan struct{}),
+		requests: make(chan *request, opts.MaxGroup), closing: l.closing, closed: make(chan struct{}),
 		committed: newBroadcast(), due: due,
 	}
 	head := h.store.head.headOf()

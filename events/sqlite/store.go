@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"fmt"
 
 	"mcpledger/events"
 )
@@ -27,9 +26,14 @@ type store struct {
 	args                                                        []driver.NamedValue // of exec, used again
 	beginTx, commitTx, rollbackTx, save, release, undo          driver.Stmt
 	insertEvent, insertContent, insertName, insertStep, setHead driver.Stmt
+	insertEvents                                                [maxTogether + 1]driver.Stmt // of so many; prepared when needed
 
-	stmts []driver.Stmt // all of them
+	values []driver.Value // of the events that the next of insertEvents stores
+	stmts  []driver.Stmt  // all of them
 }
+
+// eventValues has a place for each of columns.
+const eventValues = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 // maxKept bounds the cache of content hashes.
 const maxKept = 1 << 14
@@ -61,7 +65,7 @@ func (s *store) prepare(ctx context.Context, c driver.ConnPrepareContext) error 
 		{&s.save, "SAVEPOINT batch"},
 		{&s.release, "RELEASE batch"},
 		{&s.undo, "ROLLBACK TO batch"},
-		{&s.insertEvent, "INSERT INTO events (" + columns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+		{&s.insertEvent, "INSERT INTO events (" + columns + ") VALUES " + eventValues},
 		{&s.insertContent, "INSERT INTO contents (hash, sequence, body) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"},
 		{&s.insertName, "INSERT INTO names (name) VALUES (?)"},
 		{&s.insertStep, "INSERT INTO clock_steps (sequence) VALUES (?)"},
@@ -109,7 +113,7 @@ func (s *store) begin() error {
 	if _, err := s.exec(s.beginTx); err != nil {
 		return err
 	}
-	s.fresh = s.fresh[:0]
+	s.fresh, s.values = s.fresh[:0], s.values[:0]
 	if !s.stale {
 		return nil
 	}
@@ -152,131 +156,6 @@ func (s *store) commit() error {
 func (s *store) rollback() {
 	_, _ = s.exec(s.rollbackTx)
 	s.stale = true
-}
-
-// addAll stores a batch at the end of the chain, all or nothing, and returns the
-// events' places. An events.ErrConflict leaves the transaction as it was; after any
-// other error it must be rolled back.
-func (s *store) addAll(batch []prepared, recordedAt int64) (receipt events.Receipt, err error) {
-	single := len(batch) == 1
-	before := mark{s.head, s.lastRecorded, len(s.fresh)}
-	if !single {
-		if _, err := s.exec(s.save); err != nil {
-			return events.Receipt{}, err
-		}
-	}
-	receipt.Sequences = make([]events.Sequence, 0, len(batch))
-	for i := range batch {
-		p := &batch[i]
-		p.recordedAt = recordedAt
-		first, err := s.add(p)
-		if conflict, ok := errors.AsType[*events.ConflictError](err); ok {
-			conflict.Index = i
-		}
-		switch {
-		case errors.Is(err, events.ErrConflict) && !single:
-			if _, err := s.exec(s.undo); err != nil {
-				return events.Receipt{}, err
-			}
-			if _, err := s.exec(s.release); err != nil {
-				return events.Receipt{}, err
-			}
-			s.returnTo(before)
-			return events.Receipt{}, err
-		case err != nil:
-			return events.Receipt{}, err
-		case first < p.sequence:
-			receipt.Duplicates++
-			receipt.Sequences = append(receipt.Sequences, events.Sequence(first))
-		default:
-			receipt.Sequences = append(receipt.Sequences, events.Sequence(p.sequence))
-			p.added = true
-		}
-	}
-	if !single {
-		if _, err := s.exec(s.release); err != nil {
-			return events.Receipt{}, err
-		}
-	}
-	return receipt, nil
-}
-
-// mark is the state of a store before a batch that may have to be undone.
-type mark struct {
-	head         place
-	lastRecorded int64
-	fresh        int
-}
-
-func (s *store) returnTo(m mark) {
-	for _, name := range s.fresh[m.fresh:] {
-		delete(s.ids, name)
-	}
-	s.fresh = s.fresh[:m.fresh]
-	s.head, s.lastRecorded = m.head, m.lastRecorded
-	clear(s.kept)
-}
-
-// add stores one event after the head, at p.recordedAt, and returns its place:
-// p.sequence, or a smaller one if the log has the event already.
-func (s *store) add(p *prepared) (int64, error) {
-	p.sequence = s.head.sequence + 1
-	p.hash, s.buf = p.chain(s.head.hash, s.buf)
-	for _, c := range [...]struct {
-		column int
-		name   string
-	}{{2, p.source}, {3, p.typ}, {4, p.subject}, {8, p.configKey}, {12, p.actor}} {
-		var err error
-		if p.row[c.column], err = s.numberOf(c.name); err != nil {
-			return 0, err
-		}
-	}
-	p.row[0], p.row[7], p.row[15] = p.sequence, p.recordedAt, p.hash[:]
-	_, err := s.exec(s.insertEvent, p.row[:]...)
-	if isUnique(err) {
-		return s.earlier(p)
-	}
-	if err != nil {
-		return 0, err
-	}
-	for _, c := range p.contents {
-		if err := s.keep(c, p.sequence); err != nil {
-			return 0, err
-		}
-	}
-	if p.recordedAt < s.lastRecorded {
-		if _, err := s.exec(s.insertStep, p.sequence); err != nil {
-			return 0, err
-		}
-	}
-	s.head, s.lastRecorded = place{p.sequence, p.hash}, p.recordedAt
-	return p.sequence, nil
-}
-
-// earlier returns the place of the event that has p's id and source, or
-// events.ErrConflict if that one records something else.
-func (s *store) earlier(p *prepared) (int64, error) {
-	var first numbered
-	found := false
-	err := query(s.conn, "SELECT "+columns+" FROM events WHERE id = ? AND source = ?", []any{p.row[1], p.row[2]},
-		func(row []driver.Value) (err error) {
-			found = true
-			first, err = scan(row)
-			return err
-		})
-	if err != nil {
-		return 0, err
-	}
-	if !found {
-		return 0, fmt.Errorf("%w: event %q is indexed but missing", events.ErrCorrupt, p.id)
-	}
-	if err := first.spell(s.nameOf, nil); err != nil {
-		return 0, err
-	}
-	if !first.sameContent(&p.entry) {
-		return 0, &events.ConflictError{ID: p.id, Source: p.source}
-	}
-	return first.sequence, nil
 }
 
 // numberOf returns the number of a name, giving it one if it has none; nil for the
@@ -329,13 +208,4 @@ func (s *store) keep(c events.Content, sequence int64) error {
 	}
 	s.kept[hash] = true
 	return nil
-}
-
-// stored returns the event with what the log assigned.
-func (p *prepared) stored() events.Event {
-	e := p.event
-	e.Sequence = events.Sequence(p.sequence)
-	e.RecordedAt = timeOf(p.recordedAt)
-	e.Hash = hexText(p.hash)
-	return e
 }

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
@@ -66,6 +67,13 @@ func (w *writer) submit(ctx context.Context, r *request) error {
 		return r.err
 	case <-ctx.Done():
 		return ctx.Err()
+	case <-w.closed:
+	}
+	select {
+	case <-r.done:
+		return r.err
+	default:
+		return events.ErrClosed // it came in when the last one had been taken out
 	}
 }
 
@@ -77,7 +85,7 @@ func (w *writer) run() {
 	for {
 		select {
 		case r := <-w.requests:
-			w.commit(w.gather(r))
+			w.commit(r)
 		case <-timer.C:
 			if w.state() != nil {
 				w.commit(nil)
@@ -86,7 +94,7 @@ func (w *writer) run() {
 		case <-w.closing:
 			select {
 			case r := <-w.requests:
-				w.commit(w.gather(r))
+				w.commit(r)
 			default:
 				return
 			}
@@ -94,35 +102,11 @@ func (w *writer) run() {
 	}
 }
 
-// gather returns first and the requests that come with it, as many as one
-// transaction takes. Callers who are on their way are waited for, a little: many
-// callers who append one event after the other would else share a sync by halves,
-// one half preparing while the other commits.
-func (w *writer) gather(first *request) []*request {
-	group := []*request{first}
-	n := len(first.batch)
-	for turns := 0; n < w.maxGroup; {
-		select {
-		case r := <-w.requests:
-			group = append(group, r)
-			n += len(r.batch)
-			turns = 0
-		default:
-			if int64(len(group)) >= w.callers.Load() || turns == patience {
-				return group
-			}
-			turns++
-			runtime.Gosched()
-		}
-	}
-	return group
-}
-
-// commit stores a group of requests in one transaction and answers them. A batch in
-// conflict is refused alone. An empty group writes the head again, which tells
-// whether the log can be written.
-func (w *writer) commit(group []*request) {
-	err := w.transact(group)
+// commit stores a group of requests, the first and those that come with it, in one
+// transaction and answers them. A batch in conflict is refused alone. Without a first
+// one it writes the head again, which tells whether the log can be written.
+func (w *writer) commit(first *request) {
+	group, err := w.transact(first)
 	w.setState(err)
 	if err == nil {
 		w.announce(group)
@@ -136,33 +120,73 @@ func (w *writer) commit(group []*request) {
 	}
 }
 
-// transact stores a group. An error means that nothing of it is stored.
-func (w *writer) transact(group []*request) error {
-	s := w.store
-	if err := s.begin(); err != nil {
-		return w.failed(err)
+// transact stores a group and returns it. An error means that nothing of it is stored.
+func (w *writer) transact(first *request) ([]*request, error) {
+	var group []*request
+	if first != nil {
+		group = append(group, first)
 	}
-	recordedAt := w.now().UnixNano()
-	for _, r := range group {
-		if r.beside != nil {
-			if err := r.beside(s); err != nil {
-				s.rollback()
-				return w.failed(err)
+	if err := w.store.begin(); err != nil {
+		return group, w.failed(err)
+	}
+	group, err := w.addGroup(group)
+	if err == nil {
+		err = w.store.commit()
+	}
+	if err != nil {
+		w.store.rollback()
+		return group, w.failed(err)
+	}
+	return group, nil
+}
+
+// addGroup stores a group and the requests that come with it, which it returns too.
+// Each is stored while those after it are still prepared. A group of which the log has
+// an event already is begun again, and stored one event after the other.
+func (w *writer) addGroup(group []*request) ([]*request, error) {
+	add := w.store.addTogether
+	for added := 0; added < len(group); {
+		err := add(group[added:], w.now().UnixNano())
+		if errors.Is(err, errKnown) {
+			w.store.rollback()
+			if err := w.store.begin(); err != nil {
+				return group, err
 			}
+			add, added = w.store.addEach, 0
 			continue
 		}
-		receipt, err := s.addAll(r.batch, recordedAt)
-		if err != nil && !isConflict(err) {
-			s.rollback()
-			return w.failed(err)
+		if err != nil {
+			return group, err
 		}
-		r.receipt, r.err = receipt, err
+		added = len(group)
+		group = w.gather(group)
 	}
-	if err := s.commit(); err != nil {
-		s.rollback()
-		return w.failed(err)
+	return group, nil
+}
+
+// gather returns a group with the requests that join it by now, if any do. Callers who
+// are on their way are waited for, a little: many callers who append one event after
+// the other would else share a sync by halves, one half preparing while the other
+// commits.
+func (w *writer) gather(group []*request) []*request {
+	n, before := 0, len(group)
+	for _, r := range group {
+		n += len(r.batch)
 	}
-	return nil
+	for turns := 0; n < w.maxGroup; {
+		select {
+		case r := <-w.requests:
+			group = append(group, r)
+			n += len(r.batch)
+		default:
+			if len(group) > before || int64(len(group)) >= w.callers.Load() || turns == patience {
+				return group
+			}
+			turns++
+			runtime.Gosched()
+		}
+	}
+	return group
 }
 
 func (w *writer) failed(err error) error {
