@@ -43,9 +43,9 @@ func (e *problem) Error() string {
 	what, _, _ := strings.Cut(e.Detail, ";")
 	switch e.Code {
 	case "server_not_found":
-		return what + "; run \"server servers\" for those there are"
+		return what + "; run \"" + self + " servers\" for those there are"
 	case "unknown_rules":
-		return "--rules: " + what + "; run \"server rules list\" for those there are"
+		return "--rules: " + what + "; run \"" + self + " rules list\" for those there are"
 	case "at_in_future":
 		return "that moment is beyond the head of the log, give an earlier one"
 	}

@@ -52,7 +52,7 @@ func (p *program) discoverCommand() *cobra.Command {
 }
 
 // errNeedsService tells that a command writes, and nobody is there to write.
-var errNeedsService = errors.New("no service holds this data folder, and this command needs one; start it with \"server serve\" or name one with --url")
+var errNeedsService = errors.New("no service holds this data folder, and this command needs one; start it with \"" + self + " serve\" or name one with --url")
 
 // discoverAll has the servers attempted that fit the selection and shows how it goes
 // until their run is over. With --json it prints what was begun, and does not wait.
@@ -87,7 +87,7 @@ func (p *program) discoverAll(ctx context.Context, c *client, selection api.Disc
 		case e, open := <-happening.events:
 			switch {
 			case !open:
-				return fmt.Errorf("the service went away during run %s; \"server servers\" tells how the servers stand", accepted.RunId)
+				return fmt.Errorf("the service went away during run %s; \"%s servers\" tells how the servers stand", accepted.RunId, self)
 			case e.RunId != accepted.RunId:
 			case e.Type == events.TypeDiscoveryRunCompleted:
 				view.clear()

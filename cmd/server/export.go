@@ -18,7 +18,7 @@ func (p *program) exportCommand() *cobra.Command {
 		Use:   "export",
 		Short: "Write the events, with all they refer to, as lines of JSON",
 		Long: "Write the events, with all they refer to, as lines of JSON, beside a running service or\n" +
-			"without one. \"server import\" takes it.",
+			"without one. \"" + self + " import\" takes it.",
 		Args: noArgs,
 	}
 	cmd.Flags().StringVar(&out, "out", "", "a new `file` to write to; default: standard output")

@@ -36,7 +36,7 @@ func withNextStep(err error) error {
 	}{
 		{events.ErrInUse, "stop that service, or give another folder with --data"},
 		{events.ErrNewer, "update this program, or give another folder with --data"},
-		{events.ErrCorrupt, "run \"server verify\" to see what is damaged, then restore a backup"},
+		{events.ErrCorrupt, "run \"" + self + " verify\" to see what is damaged, then restore a backup"},
 		{events.ErrUnavailable, "make the folder writable, or give another one with --data"},
 		{fs.ErrNotExist, "give the folder of a service with --data"},
 	} {

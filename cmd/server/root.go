@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,10 +13,14 @@ import (
 
 const envPrefix = "MCPLEDGER_"
 
+// self is the name this program was started by: "server" under go run, "mcpledger" as
+// make builds it. Whatever a person is told to type begins with it.
+var self = filepath.Base(os.Args[0])
+
 // rootCommand returns the whole command line. Without a subcommand it serves.
 func (p *program) rootCommand() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "server",
+		Use:   self,
 		Short: "The flight recorder and health authority for MCP servers",
 		Long: "mcpledger reads the mcpServers config you already have, learns each server's tools,\n" +
 			"and writes every attempt and outcome to one log that explains who is skipped, and why.\n" +
@@ -23,7 +29,7 @@ func (p *program) rootCommand() *cobra.Command {
 		SilenceErrors: true,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("there is no command %q, run \"server help\" for those there are", args[0])
+				return noCommand(args[0])
 			}
 			return nil
 		},
@@ -82,6 +88,15 @@ func (p *program) flagsFromEnv(flags *pflag.FlagSet) error {
 		}
 	})
 	return wrong
+}
+
+// noCommand refuses a word that is no command. A file among them was meant for
+// --config: a shell makes several words of "--config *.json".
+func noCommand(word string) error {
+	if info, err := os.Stat(word); err == nil && !info.IsDir() {
+		return usagef("there is no command %q; a config file is given as --config %s, each with a --config of its own", word, word)
+	}
+	return usagef("there is no command %q, run \"%s help\" for those there are", word, self)
 }
 
 // noArgs refuses arguments with a sentence of ours.

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -65,7 +66,7 @@ func (o *serveOptions) addTo(flags *pflag.FlagSet) {
 }
 
 // serve runs the service until a signal ends it. The first SIGINT or SIGTERM has it
-// stop in good order, a second one ends it at once.
+// stop in good order, one that comes later ends it at once.
 func (p *program) serve(ctx context.Context, o serveOptions, dataGiven bool) error {
 	logger, err := p.newLogger(o.logFormat)
 	if err != nil {
@@ -79,17 +80,8 @@ func (p *program) serve(ctx context.Context, o serveOptions, dataGiven bool) err
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
-	stops := make(chan os.Signal, 1)
-	signal.Notify(stops, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(stops)
-	go func() {
-		select {
-		case s := <-stops:
-			signal.Reset(os.Interrupt, syscall.SIGTERM)
-			cancel(errors.New(unix.SignalName(s.(syscall.Signal))))
-		case <-ctx.Done():
-		}
-	}()
+	release := stopAtSignal(cancel)
+	defer release()
 
 	if len(o.configFiles) == 0 {
 		file, err := userConfigFile()
@@ -110,6 +102,36 @@ func (p *program) serve(ctx context.Context, o serveOptions, dataGiven bool) err
 		o.configFiles = []string{fleet.configFile}
 	}
 	return p.runService(ctx, o, logger, hangups)
+}
+
+// oneStop is how long after the first signal further ones belong to it: timeout(1) and
+// some supervisors send a stop to the process and to its group as well.
+const oneStop = time.Second
+
+// stopAtSignal has the first SIGINT or SIGTERM call cancel, with the signal's name as the
+// cause, and leaves those that come later than oneStop to their default, which ends the
+// process. release gives up both.
+func stopAtSignal(cancel context.CancelCauseFunc) (release func()) {
+	stops := make(chan os.Signal, 1)
+	signal.Notify(stops, os.Interrupt, syscall.SIGTERM)
+	released := make(chan struct{})
+	go func() {
+		select {
+		case s := <-stops:
+			cancel(errors.New(unix.SignalName(s.(syscall.Signal))))
+		case <-released:
+			return
+		}
+		select {
+		case <-time.After(oneStop):
+			signal.Reset(os.Interrupt, syscall.SIGTERM)
+		case <-released:
+		}
+	}()
+	return func() {
+		signal.Stop(stops)
+		close(released)
+	}
 }
 
 // sampleFleet starts the sample fleet and says so. Unless a data folder was given it
@@ -139,7 +161,7 @@ func (p *program) sampleFleet(dataGiven bool) (fleet *sampleFleet, remove func()
 		return nil, nil, err
 	}
 	fmt.Fprintf(p.stdout, "No config was given, so a sample fleet runs, with its data in %s.\n", p.dataDir)
-	fmt.Fprintf(p.stdout, "Ask about it with \"server servers --data %s\"; serve your own servers with --config FILE.\n", p.dataDir)
+	fmt.Fprintf(p.stdout, "Ask about it with \"%s servers --data %s\"; serve your own servers with --config FILE.\n", self, p.dataDir)
 	for _, name := range []string{"mcp.json", ".mcp.json"} {
 		if _, err := os.Stat(name); err == nil {
 			fmt.Fprintf(p.stdout, "This folder has an %s, which is not read unasked: serve it with --config %s\n", name, name)
@@ -195,7 +217,7 @@ func (p *program) checkListen(ctx context.Context, listen string) error {
 		return err
 	}
 	if len(tokens) == 0 {
-		return usagef("--listen %s can be reached from other machines and there are no tokens, make one with \"server token add NAME\" or listen on 127.0.0.1", listen)
+		return usagef("--listen %s can be reached from other machines and there are no tokens, make one with \"%s token add NAME\" or listen on 127.0.0.1", listen, self)
 	}
 	return nil
 }
