@@ -24,14 +24,20 @@ func backup(ctx context.Context, dir, dest string, withKey bool) error {
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("%s has a log: %w", dest, ErrNotEmpty)
 	}
+	if _, err := os.Stat(filepath.Join(dir, databaseFile)); err != nil {
+		return err
+	}
+	var key []byte
+	if withKey {
+		var err error
+		if key, err = LoadKey(dir); err != nil {
+			return err
+		}
+	}
 	if err := os.MkdirAll(dest, 0o700); err != nil {
 		return err
 	}
 	if withKey {
-		key, err := LoadKey(dir)
-		if err != nil {
-			return err
-		}
 		if err := writeFileSync(filepath.Join(dest, keyFile), key); err != nil {
 			return err
 		}
