@@ -22,7 +22,7 @@ func (v Server) Clearings() []Clearing {
 	case v.Gate != nil && v.State == StateBlocked:
 		return []Clearing{{What: ClearsOnCheck, At: v.NextAttempt}, edit, manual}
 	case v.Entry.Problem != nil && v.Entry.Problem.Code == events.ProblemVariableUnset:
-		return []Clearing{{What: ClearsOnConfigChange, Detail: "set the variable and reload the config, or " + edit.Detail}}
+		return []Clearing{{What: ClearsOnConfigChange, Detail: "supply the missing value; if it is a variable of the service, start the service anew; or " + edit.Detail}}
 	case v.Entry.Problem != nil:
 		return []Clearing{edit}
 	case v.Skip != nil && v.Skip.Reason == SkipPinned:

@@ -25,7 +25,8 @@ const (
 //	12:04:05  weather  skipped  No module named 'x': 3 identical failures, next attempt at 13:04
 //
 // Warnings and errors say so in front of the message; a server's state says it
-// itself. Columns widen as names come and never shrink.
+// itself. Columns widen as longer names come and never
+// shrink.
 type textHandler struct {
 	out    *alignedOutput
 	level  slog.Leveler
@@ -41,10 +42,14 @@ type alignedOutput struct {
 	stateWidth  int
 }
 
-const maxColumnWidth = 32
+// The columns begin wide enough for what most servers are called and for every state.
+const (
+	usualServerWidth = 16
+	maxColumnWidth   = 32
+)
 
 func newTextHandler(w io.Writer, level slog.Leveler) *textHandler {
-	return &textHandler{out: &alignedOutput{w: w, stateWidth: len("discovering")}, level: level}
+	return &textHandler{out: &alignedOutput{w: w, serverWidth: usualServerWidth, stateWidth: len("discovering")}, level: level}
 }
 
 // Enabled reports whether the level is printed.
