@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"sync"
@@ -72,6 +73,9 @@ func register[D Data]() {
 		},
 	}
 }
+
+// Types lists the types of event that this program knows, by name.
+func Types() []Type { return slices.Sorted(maps.Keys(codecs)) }
 
 // DecodeData reads a payload's JSON, long texts inline. A type it does not know
 // gives Unknown and no error.

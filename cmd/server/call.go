@@ -33,7 +33,7 @@ func (p *program) callCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "how `long` the call may go without an answer or progress; 0 for the entry's, else a minute")
+	cmd.Flags().Var(durationOf(&timeout, 0, "give a duration such as 30s"), "timeout", "for what `duration` the call may go without an answer or progress; 0 for the entry's, else a minute")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		request := api.CallRequest{TimeoutMs: timeout.Milliseconds()}
 		if len(args) == 3 {

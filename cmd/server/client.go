@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -46,6 +48,8 @@ func (e *problem) Error() string {
 		return what + "; run \"" + self + " servers\" for those there are"
 	case "unknown_rules":
 		return "--rules: " + what + "; run \"" + self + " rules list\" for those there are"
+	case "unauthenticated", "forbidden":
+		return e.Detail + "; show another token with --token-file or MCPLEDGER_TOKEN"
 	case "at_in_future":
 		return "that moment is beyond the head of the log, give an earlier one"
 	}
@@ -85,6 +89,9 @@ func (p *program) openClient(ctx context.Context) (*client, error) {
 		return newNetworkClient(base, token), nil
 	}
 	service, running, err := readServiceFile(p.dataDir)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, fmt.Errorf("%w; ask as the user it belongs to, or name the service with --url", err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -172,6 +179,9 @@ func (c *client) open(ctx context.Context, method, path string, query url.Values
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	res, err := c.http.Do(req)
+	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" {
+		return nil, fmt.Errorf("no service answers at %s, start it there or give another address with --url: %w", c.base, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("ask the service: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mcpledger/events"
 	"mcpledger/httpapi/api"
 )
 
@@ -24,7 +25,7 @@ func (p *program) eventsCommand() *cobra.Command {
 		Args: noArgs,
 	}
 	cmd.Flags().StringVar(&server, "server", "", "only events about this `server`")
-	cmd.Flags().StringVar(&eventType, "type", "", "only events of this `type`, such as discovery.failed")
+	cmd.Flags().Var(choice(&eventType, events.Types()...), "type", "only events of this `type`, such as discovery.failed")
 	cmd.Flags().Var(timeOf(&since), "since", "only from this `time` on, such as 2026-03-04T12:00:00Z")
 	cmd.Flags().Var(wholeNumber(&after, 0, 0), "after", "only events after this `sequence`")
 	cmd.Flags().BoolVar(&follow, "follow", false, "print new events as they come, until interrupted")

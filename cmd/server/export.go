@@ -2,7 +2,9 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -57,6 +59,9 @@ func (p *program) createOutput(path string) (w io.Writer, finish func(error) err
 		return p.stdout, func(err error) error { return err }, nil
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, nil, fmt.Errorf("%w; name a file that does not exist", err)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -119,12 +119,12 @@ func wholeNumber[T ~int | ~int64](to *T, least, most T) pflag.Value {
 	}}
 }
 
-// lifetime is the value of a flag that takes a duration longer than nothing.
-func lifetime(to *time.Duration) pflag.Value {
+// durationOf is the value of a flag that takes a duration of at least least.
+func durationOf(to *time.Duration, least time.Duration, advice adviceError) pflag.Value {
 	return &value{kind: "duration", parse: func(given string) error {
 		d, err := time.ParseDuration(given)
-		if err != nil || d <= 0 {
-			return adviceError("give a time from now that is longer than 0, such as 720h")
+		if err != nil || d < least {
+			return advice
 		}
 		*to = d
 		return nil

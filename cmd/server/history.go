@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mcpledger/events"
 	"mcpledger/projections"
 	"mcpledger/projections/rules"
 )
@@ -23,7 +24,7 @@ func (p *program) historyCommand() *cobra.Command {
 		Short: "List what happened with a server, newest first",
 		Args:  exactArgs("NAME"),
 	}
-	cmd.Flags().StringVar(&eventType, "type", "", "only events of this `type`, such as discovery.failed")
+	cmd.Flags().Var(choice(&eventType, events.Types()...), "type", "only events of this `type`, such as discovery.failed")
 	cmd.Flags().Var(choice(&outcome, outcomes...), "outcome", "only this `outcome`, such as failed")
 	cmd.Flags().Var(choice(&class, rules.Classes...), "class", "only failures of this `class`")
 	cmd.Flags().Var(timeOf(&since), "since", "only from this `time` on, such as 2026-03-04T12:00:00Z")

@@ -37,7 +37,8 @@ func withNextStep(err error) error {
 		{events.ErrInUse, "stop that service, or give another folder with --data"},
 		{events.ErrNewer, "update this program, or give another folder with --data"},
 		{events.ErrCorrupt, "run \"" + self + " verify\" to see what is damaged, then restore a backup"},
-		{events.ErrUnavailable, "make the folder writable, or give another one with --data"},
+		{events.ErrUnavailable, "make room and the folder writable, or give another one with --data"},
+		{fs.ErrPermission, "do it as the user the folder belongs to, or give another one with --data"},
 		{fs.ErrNotExist, "give the folder of a service with --data"},
 	} {
 		if errors.Is(err, known.is) {

@@ -56,7 +56,7 @@ func set(query url.Values, name, value string) {
 // listLimit adds the flag that bounds a list of events.
 func listLimit(cmd *cobra.Command, limit *int) {
 	*limit = 100
-	cmd.Flags().Var(wholeNumber(limit, 0, 0), "limit", "at most so `many`, the newest; 0 for all")
+	cmd.Flags().Var(wholeNumber(limit, 0, 0), "limit", "at most this `number`, the newest; 0 for all")
 }
 
 // list asks for the items of a list, over all pages, at most limit of them if that is

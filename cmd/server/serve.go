@@ -158,7 +158,7 @@ func (p *program) sampleFleet(dataGiven bool) (fleet *sampleFleet, remove func()
 	fleet, err = startSampleFleet(p.dataDir)
 	if err != nil {
 		remove()
-		return nil, nil, err
+		return nil, nil, withNextStep(err)
 	}
 	fmt.Fprintf(p.stdout, "No config was given, so a sample fleet runs, with its data in %s.\n", p.dataDir)
 	fmt.Fprintf(p.stdout, "Ask about it with \"%s servers --data %s\"; serve your own servers with --config FILE.\n", self, p.dataDir)

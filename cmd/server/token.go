@@ -42,7 +42,7 @@ func (p *program) tokenAddCommand() *cobra.Command {
 		Args:  exactArgs("NAME"),
 	}
 	cmd.Flags().StringSliceVar(&roles, "role", []string{string(access.Read)}, "a `role`: read, call, report or operate; may be given several times")
-	cmd.Flags().Var(lifetime(&expires), "expires", "the `time` from now after which the token is void, such as 720h; default: never")
+	cmd.Flags().Var(durationOf(&expires, 1, "give a time from now that is longer than 0, such as 720h"), "expires", "the `time` from now after which the token is void, such as 720h; default: never")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		var until time.Time
 		if expires != 0 {

@@ -60,7 +60,7 @@ func (p *program) explain(why api.Explanation) error {
 	if len(why.ClearsOn) > 0 {
 		fmt.Fprintln(w, "\nWhat changes it")
 		for _, c := range why.ClearsOn {
-			fmt.Fprintf(w, "  %s\n", oneLine(clearingInWords(c)))
+			fmt.Fprintf(w, "  %s\n", oneLine(clearingInWords(why.Server, c)))
 		}
 	}
 	return nil
@@ -91,12 +91,18 @@ func printLastEvidence(w io.Writer, chain []api.ChainLink) error {
 	return nil
 }
 
-func clearingInWords(c api.Clearing) string {
+// clearingInWords says what would change how a server stands. The request that has it
+// attempted is a command here.
+func clearingInWords(server events.ServerName, c api.Clearing) string {
 	words := strings.ReplaceAll(string(c.What), "_", " ")
 	if c.At != nil {
 		words += " at " + stamp(c.At.Time())
 	}
-	if c.Detail != "" {
+	switch c.Detail {
+	case "":
+	case "POST /api/servers/" + string(server) + "/discover":
+		words += ": " + self + " discover " + string(server)
+	default:
 		words += ": " + c.Detail
 	}
 	return words
