@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -110,6 +111,26 @@ func TestTheContractIsServedWithoutTheGeneratorsNotes(t *testing.T) {
 		t.Error("the generator's notes are served")
 	}
 	w.must(contract().doc.Validate(t.Context()))
+}
+
+// The reference has every metric, and no other.
+func TestTheReferenceListsTheMetrics(t *testing.T) {
+	w := storied(t)
+	w.operate(http.MethodPut, "/api/rules/shadow", `{"rules":{"set":"any-failure-gates"}}`).is(http.StatusOK)
+	page, err := os.ReadFile("../docs/reference/metrics.md")
+	w.must(err)
+	named := func(pattern, text string) []string {
+		var names []string
+		for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+			names = append(names, m[1])
+		}
+		slices.Sort(names)
+		return names
+	}
+	served := named(`(?m)^# HELP (mcpledger_\w+) `, string(w.get("/metrics").is(http.StatusOK).body))
+	if diff := cmp.Diff(served, named("(?m)^\\| `(mcpledger_\\w+)` ", string(page))); diff != "" {
+		t.Errorf("the page differs (-served +page):\n%s", diff)
+	}
 }
 
 func TestMetricsHaveTheirNames(t *testing.T) {
