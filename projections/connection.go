@@ -229,7 +229,9 @@ func (c *connection) failed(e events.Event, d events.DiscoveryFailed, v rules.Ve
 	base.Abandoned = 0
 	c.Tally = base.fail(failure{
 		link: link(e), cause: cause, policy: p.own, any: p.any,
-		pardon: stillPrinting(d.Evidence), exempt: cmp.Or(c.gateExemption(a.Trigger), exemption(a.Trigger, d.Evidence, v)),
+		pardon: stillPrinting(d.Evidence),
+		asked:  a.Trigger == events.TriggerManual || a.Trigger == events.TriggerOnUse,
+		exempt: cmp.Or(c.gateExemption(a.Trigger), exemption(a.Trigger, d.Evidence, v)),
 	})
 	c.Cause = &cause
 	c.Reachability, c.Authorization = axes(c.Reachability, c.Authorization, d.Evidence, v)

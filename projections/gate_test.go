@@ -89,7 +89,6 @@ func TestAGateIsCheckedLessAndLessOften(t *testing.T) {
 	h := remote()
 	h.call(unauthorized)
 	set := h.server(t).Gate.Since
-	near := func(want, got time.Duration) bool { return got > want*8/10 && got < want*12/10 }
 	if wait := h.server(t).NextAttempt.Sub(set); !near(time.Minute, wait) {
 		t.Errorf("first check after %s", wait)
 	}

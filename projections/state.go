@@ -12,7 +12,7 @@ import (
 
 // FoldVersion names the shape and meaning of a State's snapshot. A snapshot of
 // another version is not used.
-const FoldVersion = "2"
+const FoldVersion = "3"
 
 // maxConnections bounds how many config keys of one server are remembered; the
 // least recently touched fall away, the present one never.

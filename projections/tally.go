@@ -106,8 +106,8 @@ type tally struct {
 	AnyCount int       `json:"any_count,omitempty"`
 	AnySince time.Time `json:"any_since,omitzero"`
 	Skip     *Skip     `json:"skip,omitempty"`
-	// FailedRuns is how many runs in a row failed, counted or not; retries are spaced
-	// by it.
+	// FailedRuns is how many runs of the service's own accord failed in a row, counted or
+	// not; retries are spaced by it.
 	FailedRuns int `json:"failed_runs,omitempty"`
 	Pardons    int `json:"pardons,omitempty"`
 	Abandoned  int `json:"abandoned,omitempty"` // in a row
@@ -124,12 +124,15 @@ type failure struct {
 	policy rules.SkipPolicy
 	any    rules.SkipPolicy
 	pardon bool   // a runner's start that was still printing
+	asked  bool   // by a person or a call, so it says nothing about the next retry
 	exempt string // why it is not counted; empty when it is
 }
 
 // fail returns the tally after a failed run.
 func (t tally) fail(f failure) tally {
-	t.FailedRuns++
+	if !f.asked {
+		t.FailedRuns++
+	}
 	if f.exempt == "" && f.pardon && t.Pardons < pardonLimit {
 		t.Pardons++
 		f.exempt = "not counted: its package runner was still at work when the time ended"
