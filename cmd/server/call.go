@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mcpledger/discovery"
 	"mcpledger/httpapi/api"
 	"mcpledger/projections"
 )
@@ -21,11 +22,11 @@ func (p *program) callCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "call SERVER TOOL [JSON]",
 		Short: "Call a tool of a server and print what it says",
-		Long: "Call a tool of a server through the running service, which records the call, and print\n" +
-			"the texts of the result; --json prints the whole answer. The arguments are a JSON object,\n" +
-			"@FILE for one in a file, or - for one on standard input; none if left out. The exit code is\n" +
-			"0 when the call succeeded and 1 when it failed or was refused, with the reason on standard\n" +
-			"error.",
+		Long: "Call a tool of a server, as tools lists it, through the running service, which records the\n" +
+			"call, and print the texts of the result; --json prints the whole answer. The arguments are a\n" +
+			"JSON object, @FILE for one in a file, or - for one on standard input; none if left out. The\n" +
+			"exit code is 0 when the call succeeded and 1 when it failed or was refused, with the reason on\n" +
+			"standard error.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 || len(args) > 3 {
 				return usagef("%s wants a server, a tool and perhaps its arguments: %s", cmd.CommandPath(), cmd.UseLine())
@@ -118,6 +119,9 @@ func whyNoResult(answer api.CallAnswer, said string) string {
 		what += " failed"
 	}
 	why := fmt.Sprintf("%s, %s: %s", what, code, oneLine(strings.TrimSpace(said)))
+	if f.Code == discovery.CodeToolNotFound {
+		why += fmt.Sprintf("; run \"%s tools %s\" for those there are", self, oneLine(string(answer.Server)))
+	}
 	if f.RetryAfterMs > 0 {
 		why += "; try again in " + milliseconds(f.RetryAfterMs)
 	}

@@ -28,12 +28,7 @@ func (p *program) discoverCommand() *cobra.Command {
 			"whoever interrupts the command leaves the attempts to the service. With --json the\n" +
 			"service's answer is printed: the outcome of the one server, or for all the run that was\n" +
 			"begun, without waiting for it.",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usagef("%s takes one server's name, or none for all: %s", cmd.CommandPath(), cmd.UseLine())
-			}
-			return nil
-		},
+		Args: oneServerOrAll,
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "a `sentence` to record with the attempt")
 	cmd.Flags().BoolVar(&force, "force", false, "attempt the skipped ones too; for a server that is named it goes without saying")

@@ -48,7 +48,7 @@ func (p *program) rootCommand() *cobra.Command {
 	rules := p.rulesCommand()
 	rules.AddCommand(p.rulesCheckCommand(), p.rulesTestCommand())
 	root.AddCommand(serve,
-		p.serversCommand(), p.skipsCommand(), p.whyCommand(), p.historyCommand(), p.eventsCommand(),
+		p.serversCommand(), p.toolsCommand(), p.skipsCommand(), p.whyCommand(), p.historyCommand(), p.eventsCommand(),
 		p.discoverCommand(), p.callCommand(), p.preflightCommand(),
 		p.diffCommand(), p.replayCommand(), p.simulateCommand(),
 		p.verifyCommand(), p.exportCommand(), p.importCommand(), p.backupCommand(),
@@ -115,6 +115,14 @@ func exactArgs(names ...string) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// oneServerOrAll wants the name of one server or nothing.
+func oneServerOrAll(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return usagef("%s takes one server's name, or none for all: %s", cmd.CommandPath(), cmd.UseLine())
+	}
+	return nil
 }
 
 // count writes a number with its noun: "1 server", "3 servers".
