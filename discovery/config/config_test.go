@@ -134,7 +134,8 @@ func TestAFileThatCannotBeTrustedIsRefused(t *testing.T) {
 		{open, "chmod o-w"},
 		{big, "larger than"},
 		{filepath.Join(dir, "missing.json"), "no such file"},
-		{dir, "not a regular file"},
+		{dir, "it is a folder; name the files in it one by one"},
+		{os.DevNull, "not a regular file"},
 	} {
 		_, err := config.Load(config.Options{Files: []string{tt.path}, Key: testKey})
 		var bad *config.ProblemError

@@ -17,7 +17,10 @@ const (
 	MaxValueBytes  = 64 << 10 // an envFile, or the target of ${file:}
 )
 
-var errNotRegular = errors.New("not a regular file")
+var (
+	errFolder     = errors.New("it is a folder; name the files in it one by one")
+	errNotRegular = errors.New("not a regular file")
+)
 
 // readFile reads a regular file of at most limit bytes. One that everybody may write
 // is refused, for whoever writes it says what is executed.
@@ -25,6 +28,9 @@ func readFile(path string, limit int64) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
+	}
+	if info.IsDir() {
+		return nil, errFolder
 	}
 	if !info.Mode().IsRegular() {
 		return nil, errNotRegular
