@@ -44,17 +44,18 @@ func (p *program) serveCommand() *cobra.Command {
 			"names one.",
 		Args: noArgs,
 	}
-	o.addTo(cmd.Flags())
+	o.addTo(cmd.Flags(), "127.0.0.1:8132")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return p.serve(cmd.Context(), o, cmd.Flags().Changed("data"))
 	}
 	return cmd
 }
 
-// addTo adds the flags to those of a command.
-func (o *serveOptions) addTo(flags *pflag.FlagSet) {
+// addTo adds the flags to those of a command, which listens on the address given unless
+// it is told another.
+func (o *serveOptions) addTo(flags *pflag.FlagSet, listen string) {
 	flags.StringArrayVar(&o.configFiles, "config", nil, "a config `file` with mcpServers; may be given several times, a later one wins")
-	flags.StringVar(&o.listen, "listen", "127.0.0.1:8132", "the `address` to answer on; port 0 takes a free one")
+	flags.StringVar(&o.listen, "listen", listen, "the `address` to answer on; port 0 takes a free one")
 	flags.StringVar(&o.rules, "rules", "", "the rule `set`: a built-in name, or a file that is read anew when it changes; default: the one last used")
 	flags.StringVar(&o.logFormat, "log-format", "text", "`text` or json")
 	flags.BoolVar(&o.verifyOnStart, "verify-on-start", false, "contact servers whose tools are known, too")

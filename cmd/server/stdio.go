@@ -39,17 +39,13 @@ func (p *program) stdioCommand() *cobra.Command {
 			"service ends, another takes its place.",
 		Args: noArgs,
 	}
-	o.addTo(cmd.Flags())
+	// Nobody asked for an address, so none can be taken; service.json tells the free one.
+	o.addTo(cmd.Flags(), "127.0.0.1:0")
 	cmd.Flags().StringVar(&o.server, "server", "", "offer one `server` alone, under its own names")
 	cmd.Flags().StringSliceVar(&o.servers, "servers", nil, "offer these `servers` alone, separated by commas")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if o.server != "" && len(o.servers) > 0 {
 			return usagef("%s takes --server for one server alone or --servers for several, not both", cmd.CommandPath())
-		}
-		if !cmd.Flags().Changed("listen") {
-			// Nobody asked for an address, so none can be taken; service.json tells the
-			// free one.
-			o.listen = "127.0.0.1:0"
 		}
 		return p.stdio(cmd.Context(), o)
 	}
