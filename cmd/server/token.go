@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -70,7 +71,7 @@ func (p *program) tokenAddCommand() *cobra.Command {
 			return err
 		}
 		fmt.Fprintln(p.stdout, secret)
-		fmt.Fprintln(p.stderr, "This is the only time the token is shown; the service keeps its hash.")
+		fmt.Fprintf(p.stderr, "This is the only time the token is shown; its hash is in %s.\n", filepath.Join(p.dataDir, access.TokensFile))
 		return nil
 	}
 	return cmd
@@ -90,7 +91,7 @@ func (p *program) tokenListCommand() *cobra.Command {
 				return p.printJSON(tokensAsJSON(tokens))
 			}
 			if len(tokens) == 0 {
-				fmt.Fprintln(p.stdout, "No tokens.")
+				fmt.Fprintf(p.stdout, "No tokens in %s.\n", p.dataDir)
 				return nil
 			}
 			t := newTable(p.stdout, "NAME", "ROLES", "EXPIRES")
