@@ -126,17 +126,23 @@ func (s *Service) failed(ctx context.Context, err error, began time.Time) (proje
 	return projections.OutcomeFailed, []events.Data{events.DiscoveryFailed{Evidence: evidence}}, evidence
 }
 
-// settle records an attempt's outcome. While the log cannot be written it tries
-// again until the service ends; what is not recorded then is found abandoned at the
-// next start.
+// settle records what came of an attempt or a call. While the log cannot be written it
+// tries again, once a second, until the service ends, and says so once; what is not
+// recorded then is found abandoned at the next start.
 func (s *Service) settle(server events.ServerName, batch ...events.Event) {
-	for {
+	for tries := 1; ; tries++ {
 		err := s.store(batch...)
-		if err == nil {
+		attrs := []slog.Attr{slog.String("server", string(server)), slog.Any("err", err)}
+		switch {
+		case err == nil:
 			return
+		case isFinal(err):
+			s.logger.LogAttrs(s.ctx, slog.LevelError, "outcome not recorded", attrs...)
+			return
+		case tries == 1:
+			s.logger.LogAttrs(s.ctx, slog.LevelWarn, "outcome not recorded yet", attrs...)
 		}
-		s.logger.WarnContext(s.ctx, "outcome not recorded yet", slog.String("server", string(server)), slog.Any("err", err))
-		if isFinal(err) || s.pause(s.ctx, time.Second) != nil {
+		if s.pause(s.ctx, time.Second) != nil {
 			return
 		}
 	}

@@ -3,6 +3,7 @@ package discovery_test
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"mcpledger/discovery/mcptest"
@@ -16,6 +17,9 @@ type lateDisk struct {
 	events.Log
 	once sync.Once
 	late events.Type
+	then chan<- events.Event // gets the next event of the same call; may be nil
+
+	call atomic.Value // id of the call that was late
 }
 
 // Append implements events.Log.
@@ -23,6 +27,13 @@ func (l *lateDisk) Append(ctx context.Context, batch []events.Event) (receipt ev
 	receipt, err = l.Log.Append(ctx, batch)
 	if err == nil && batch[0].Type == l.late {
 		l.once.Do(func() { receipt, err = events.Receipt{}, context.DeadlineExceeded })
+	}
+	if e := batch[len(batch)-1]; l.then != nil && e.CallID != "" {
+		if err != nil {
+			l.call.Store(e.CallID)
+		} else if e.CallID == l.call.Load() {
+			l.then <- e
+		}
 	}
 	return receipt, err
 }

@@ -92,6 +92,37 @@ func TestACallWhoseOutcomeCannotBeRecordedIsClosedLater(t *testing.T) {
 	}
 }
 
+func TestACallHasOneOutcomeHoweverSlowTheLogIs(t *testing.T) {
+	for story, late := range map[string]events.Type{
+		"its start was stored late":   events.TypeToolCallStarted,
+		"its outcome was stored late": events.TypeToolCallSucceeded,
+	} {
+		t.Run(story, func(t *testing.T) {
+			w := newWorld(t)
+			remote := newBadServer(t, mcptest.HTTP{}, "tools/call", says(good))
+			remote.armed.Store(true)
+			w.entries["remote"] = map[string]any{"url": remote.url}
+			settled := make(chan events.Event, 1)
+			w.through = func(log events.Log) events.Log { return &lateDisk{Log: log, late: late, then: settled} }
+			r := w.start()
+			r.awaitState("remote", projections.StateReady)
+
+			if out, err := r.tryCall("remote", victim, `{}`, 0); err == nil {
+				t.Fatalf("an event that was stored late gave %s", told(out))
+			}
+			select {
+			case <-settled:
+			case <-time.After(patience):
+				t.Fatal("the call was not settled")
+			}
+			ends := r.recorded("remote", events.TypeToolCallSucceeded, events.TypeToolCallFailed, events.TypeToolCallAbandoned)
+			if len(ends) != 1 {
+				t.Errorf("the call has %d outcomes: %v", len(ends), ends)
+			}
+		})
+	}
+}
+
 // envCrash holds the folder of a service that is killed in the midst of its calls,
 // and the address of the server it calls.
 const envCrash = "DISCOVERY_CRASH"

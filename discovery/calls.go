@@ -15,8 +15,9 @@ import (
 )
 
 // ErrOutcomeUnrecorded reports a call that was sent and whose outcome could not be
-// written down. It is closed as abandoned once the log writes again. The error does
-// not match events.ErrUnavailable, which says that nothing was sent.
+// written down. It is closed as abandoned once the log writes again, unless the outcome
+// turns out to be there: a log that is slow may have stored it. The error does not
+// match events.ErrUnavailable, which says that nothing was sent.
 var ErrOutcomeUnrecorded = errors.New("the call was sent, its outcome could not be recorded")
 
 const (
@@ -172,8 +173,8 @@ func (s *Service) dispatch(ctx context.Context, l *line, p *pendingCall) (CallOu
 			l.release(held)
 		}
 		if errors.Is(err, context.DeadlineExceeded) {
-			// It may have been stored after all. Appending it once more does no harm.
-			s.work.Go(func() { s.abandon(p, start) })
+			// It may have been stored after all, and then needs an end.
+			s.work.Go(func() { s.settle(p.Server, start, s.abandonment(p)) })
 			err = fmt.Errorf("start of call %s: %w", p.about.callID, events.ErrUnavailable)
 		}
 		return CallOutcome{}, err
@@ -184,7 +185,10 @@ func (s *Service) dispatch(ctx context.Context, l *line, p *pendingCall) (CallOu
 	out, data := s.outcome(p, result, generation, err)
 	end := s.event(p.about, data)
 	if err := s.store(end); err != nil {
-		s.work.Go(func() { s.abandon(p) })
+		if !errors.Is(err, context.DeadlineExceeded) {
+			end = s.abandonment(p)
+		} // else it may have been stored after all, and there is one outcome
+		s.work.Go(func() { s.settle(p.Server, end) })
 		if !out.Dispatched {
 			return CallOutcome{}, fmt.Errorf("outcome of call %s: %w", p.about.callID, events.ErrUnavailable)
 		}
@@ -259,15 +263,9 @@ func (s *Service) outcome(p *pendingCall, result json.RawMessage, generation int
 	}
 }
 
-// abandon closes a call whose outcome could not be recorded, once the log writes
-// again. What is not closed when the service ends is closed at its next start.
-func (s *Service) abandon(p *pendingCall, before ...events.Event) {
-	batch := append(before, s.event(p.about, events.ToolCallAbandoned{Tool: p.toolName()}))
-	for s.pause(s.ctx, time.Second) == nil {
-		if s.store(batch...) == nil {
-			return
-		}
-	}
+// abandonment is the end of a call whose outcome could not be recorded.
+func (s *Service) abandonment(p *pendingCall) events.Event {
+	return s.event(p.about, events.ToolCallAbandoned{Tool: p.toolName()})
 }
 
 // serverView returns a server's entry and how it stands.
