@@ -210,12 +210,22 @@ func (l *line) next() (*liveSession, *opening, error) {
 func (l *line) hold() *liveSession {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.current == nil || l.current.Err() != nil {
+	if !l.hasSession() {
 		return nil
 	}
 	l.current.users++
 	return l.current
 }
+
+// isOpen reports whether there is a session on the line.
+func (l *line) isOpen() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.hasSession()
+}
+
+// hasSession is isOpen while l.mu is held.
+func (l *line) hasSession() bool { return l.current != nil && l.current.Err() == nil }
 
 // release ends the use of a session. The last user of one that is no longer the
 // line's closes it.

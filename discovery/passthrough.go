@@ -18,7 +18,7 @@ import (
 type Question struct {
 	Server events.ServerName
 	// Method is such as "resources/read". "resources/subscribe" means the same to servers
-	// of every revision.
+	// of every revision, and "resources/unsubscribe" asks nobody if no session is open.
 	Method string
 	Params json.RawMessage // an object; nil: none
 	Client string          // as in Call
@@ -54,12 +54,12 @@ func (s *Service) Ask(ctx context.Context, q Question) (Answer, error) {
 	if refused := unasked(view); refused != nil {
 		return Answer{Failure: refused}, nil
 	}
-	l, err := s.sessions.line(srv, q.Client)
-	if err != nil { // the entry changed a moment ago
+	l, err := s.lineFor(srv, q)
+	switch {
+	case err != nil:
 		return Answer{Failure: s.notConnected(err)}, nil
-	}
-	if err := l.ready(); err != nil {
-		return Answer{Failure: s.notConnected(err)}, nil
+	case l == nil:
+		return Answer{Result: json.RawMessage(`{}`)}, nil
 	}
 	leave, _, err := l.pool.enter(ctx)
 	switch {
@@ -77,6 +77,23 @@ func (s *Service) Ask(ctx context.Context, q Question) (Answer, error) {
 		return Answer{RPC: failure.RPC, Failure: s.describeFailure(err, failure.Evidence)}, nil
 	}
 	return Answer{Result: result}, nil
+}
+
+// methodUnsubscribe ends a subscription.
+const methodUnsubscribe = "resources/unsubscribe"
+
+// lineFor returns the line that a question goes over. A subscription ends with its
+// session, so none is opened to end one: where none is open the line is nil. The error
+// is errGone or a *notConnectedError.
+func (s *Service) lineFor(srv *config.Server, q Question) (*line, error) {
+	if q.Method == methodUnsubscribe {
+		return s.sessions.openLine(srv, q.Client), nil
+	}
+	l, err := s.sessions.line(srv, q.Client)
+	if err != nil { // the entry changed a moment ago
+		return nil, err
+	}
+	return l, l.ready()
 }
 
 // ask sends the question on the line's session, which it discards if it finds it
@@ -124,8 +141,13 @@ func (s *Service) Forget(client string) {
 // Retry makes one attempt on a server at an agent's wish, within the limits of an
 // attempt on use: once a minute for each server, and never past an auth skip, a gate
 // or a pin. It returns when the attempt has ended, or the refusal. The error is
-// ErrUnknownServer or that of folds which have not caught up.
+// ErrUnknownServer, ErrStopping, events.ErrUnavailable, or that of folds which have not
+// caught up.
 func (s *Service) Retry(ctx context.Context, server events.ServerName) (*CallFailure, error) {
+	if !s.beginWork() {
+		return nil, ErrStopping
+	}
+	defer s.work.Done()
 	srv, view, err := s.serverView(server)
 	if err != nil {
 		return nil, err
@@ -134,12 +156,13 @@ func (s *Service) Retry(ctx context.Context, server events.ServerName) (*CallFai
 		return refused, nil
 	}
 	s.awaitFlight(ctx, srv.Name) // what is under way is not the attempt that is wished for
-	if !s.probeOnUse(ctx, srv) {
-		return &CallFailure{
-			Code: CodeBusy, Detail: "an attempt was made less than a minute ago", RetryAfter: onUseInterval,
-		}, nil
+	probed, err := s.probeOnUse(ctx, srv)
+	if err != nil || probed {
+		return nil, err
 	}
-	return nil, nil
+	return &CallFailure{
+		Code: CodeBusy, Detail: "an attempt was made less than a minute ago", RetryAfter: onUseInterval,
+	}, nil
 }
 
 // unretried says why an agent may not have a server attempted, nil if it may.

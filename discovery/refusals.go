@@ -26,7 +26,11 @@ func (s *Service) refusal(ctx context.Context, p *pendingCall) *CallFailure {
 	switch {
 	case v.State == projections.StateDiscovering:
 		s.awaitOutcome(ctx, p.Server)
-	case v.State == projections.StateSkipped && probed(v.Skip) && s.probeOnUse(ctx, p.server):
+	case v.State == projections.StateSkipped && probed(v.Skip):
+		// Where no attempt can be recorded, the refusal cannot be either, and says so.
+		if attempted, err := s.probeOnUse(ctx, p.server); err != nil || !attempted {
+			return s.refusalNow(p)
+		}
 	default:
 		return s.refusalNow(p)
 	}
@@ -167,26 +171,30 @@ func (s *Service) toolsChanged(name events.ServerName) {
 }
 
 // probeOnUse makes one attempt on a skipped server for a call, or joins the one under
-// way, and reports whether there was any.
-func (s *Service) probeOnUse(ctx context.Context, srv *config.Server) bool {
+// way, and reports whether there was any. An attempt that could not be begun is the
+// error, and does not keep the next one off.
+func (s *Service) probeOnUse(ctx context.Context, srv *config.Server) (attempted bool, err error) {
 	s.mu.Lock()
-	now := s.now()
+	now, last := s.now(), s.probed[srv.Name]
 	under := s.flights[srv.Name] != nil
-	allowed := !under && now.Sub(s.probed[srv.Name]) >= onUseInterval
+	allowed := !under && now.Sub(last) >= onUseInterval
 	if allowed {
 		s.probed[srv.Name] = now
 	}
 	s.mu.Unlock()
 	if !under && !allowed {
-		return false
+		return false, nil
 	}
 	if allowed {
 		if _, err := s.begin(ctx, request{trigger: events.TriggerOnUse, servers: []events.ServerName{srv.Name}}); err != nil {
-			return false
+			s.mu.Lock()
+			s.probed[srv.Name] = last
+			s.mu.Unlock()
+			return false, err
 		}
 	}
 	s.awaitFlight(ctx, srv.Name)
-	return true
+	return true, nil
 }
 
 // awaitOutcome waits until something is known of a server, be its attempt under way or

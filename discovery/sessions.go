@@ -63,9 +63,7 @@ func newSessions(s *Service) *sessions {
 // line returns the line for a server, and for one client where the entry asks for
 // sessions of their own. It returns errGone for an entry that is not in force.
 func (p *sessions) line(srv *config.Server, client string) (*line, error) {
-	if srv.Settings.Session != perClient {
-		client = ""
-	}
+	client = ownerOf(srv, client)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed || !p.inForce[srv.Key] {
@@ -83,6 +81,14 @@ func (p *sessions) line(srv *config.Server, client string) (*line, error) {
 	}
 	l.use(srv)
 	return l, nil
+}
+
+// ownerOf returns whose line a client of a server uses; empty for the one that all share.
+func ownerOf(srv *config.Server, client string) string {
+	if srv.Settings.Session == perClient {
+		return client
+	}
+	return ""
 }
 
 func (p *sessions) newPool(srv *config.Server) *pool {
@@ -103,17 +109,31 @@ func (p *sessions) newPool(srv *config.Server) *pool {
 // open returns the shared session of a connection, held until release is called; nil
 // if none is open.
 func (p *sessions) open(key events.ConfigKey) (live *liveSession, release func()) {
-	p.mu.Lock()
-	var l *line
-	if connection := p.pools[key]; connection != nil {
-		l = connection.lines[""]
-	}
-	p.mu.Unlock()
+	l := p.known(key, "")
 	if l == nil {
 		return nil, nil
 	}
 	live = l.hold()
 	return live, func() { l.release(live) }
+}
+
+// openLine returns the line for a server, and for one client where the entry asks for
+// sessions of their own, if a session is open on it; else nil.
+func (p *sessions) openLine(srv *config.Server, client string) *line {
+	if l := p.known(srv.Key, ownerOf(srv, client)); l != nil && l.isOpen() {
+		return l
+	}
+	return nil
+}
+
+// known returns the line of a connection for one owner, nil if there is none yet.
+func (p *sessions) known(key events.ConfigKey, owner string) *line {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if connection := p.pools[key]; connection != nil {
+		return connection.lines[owner]
+	}
+	return nil
 }
 
 // answered ends the waits after failed openings of a connection: its server answers.
