@@ -176,7 +176,7 @@ func (l *line) acquireWithin(ctx context.Context, limit time.Duration) (*liveSes
 	l.mu.Lock()
 	transport := l.server.Transport
 	l.mu.Unlock()
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, &openingTimeout{transport: transport, limit: limit})
+	ctx, cancel := l.service.within(ctx, limit, &openingTimeout{transport: transport, limit: limit})
 	defer cancel()
 	return l.acquire(ctx)
 }

@@ -260,6 +260,7 @@ func TestASuccessfulCheckEndsTheWaitAfterAFailedOpening(t *testing.T) {
 
 func TestMoreCallsThanPlacesWaitAndThenAreRefused(t *testing.T) {
 	w := newWorld(t)
+	w.clock = newTestClock()
 	asked, release := make(chan struct{}, 32), make(chan struct{})
 	crowded := newBadServer(t, mcptest.HTTP{}, "tools/call", holds(asked, release, good))
 	crowded.armed.Store(true)
@@ -271,7 +272,10 @@ func TestMoreCallsThanPlacesWaitAndThenAreRefused(t *testing.T) {
 		held = append(held, r.background(discovery.Call{Server: "crowded", Tool: victim}))
 		<-asked
 	}
-	out := r.call("crowded", "echo", `{}`)
+	tooMany := r.background(discovery.Call{Server: "crowded", Tool: "echo"})
+	w.clock.awaitWaiting(t, 1, 5*time.Second)
+	w.clock.advance(5 * time.Second)
+	out := <-tooMany
 	if out.Outcome != projections.OutcomeRefused || out.Failure.Code != discovery.CodeBusy || out.Failure.RetryAfter <= 0 {
 		t.Errorf("a call too many: %s", told(out))
 	}
@@ -281,6 +285,43 @@ func TestMoreCallsThanPlacesWaitAndThenAreRefused(t *testing.T) {
 		if out := <-h; out.Failure != nil {
 			t.Errorf("a call with a place: %s", told(out))
 		}
+	}
+}
+
+func TestWhoeverWaitsForASessionIsToldInTime(t *testing.T) {
+	const limit = 7 * time.Second
+	for story, ask := range map[string]func(*running) *discovery.CallFailure{
+		"a call": func(r *running) *discovery.CallFailure {
+			out, err := r.tryCall("slow", "echo", `{}`, limit)
+			if err != nil {
+				t.Error(err)
+			}
+			return out.Failure
+		},
+		"a question": func(r *running) *discovery.CallFailure {
+			said, err := r.Ask(context.Background(), discovery.Question{Server: "slow", Method: "resources/list", Timeout: limit})
+			if err != nil {
+				t.Error(err)
+			}
+			return said.Failure
+		},
+	} {
+		t.Run(story, func(t *testing.T) {
+			w := newWorld(t)
+			w.clock = newTestClock()
+			slow := newBadServer(t, mcptest.HTTP{}, "initialize", hangs)
+			w.entries["slow"] = map[string]any{"url": slow.url}
+			r := w.start()
+			r.awaitState("slow", projections.StateReady)
+			slow.armed.Store(true)
+			told := make(chan *discovery.CallFailure, 1)
+			go func() { told <- ask(r) }()
+			w.clock.awaitWaiting(t, 1, limit)
+			w.clock.advance(limit)
+			if f := <-told; f == nil || f.Code != discovery.CodeToolTimeout || f.Evidence.LimitMS != limit.Milliseconds() {
+				t.Errorf("told %+v", f)
+			}
+		})
 	}
 }
 

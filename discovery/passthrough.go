@@ -22,8 +22,8 @@ type Question struct {
 	Method string
 	Params json.RawMessage // an object; nil: none
 	Client string          // as in Call
-	// Timeout limits the answer, and the opening of a session if there is none; 0 means
-	// 60 s.
+	// Timeout is how long to wait for a session, if none is open, and after that for the
+	// answer; 0 means 60 s.
 	Timeout time.Duration
 }
 
@@ -69,8 +69,6 @@ func (s *Service) Ask(ctx context.Context, q Question) (Answer, error) {
 		return Answer{Failure: busy(srv, err)}, nil
 	}
 	defer leave()
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(q.Timeout, callSilence))
-	defer cancel()
 	result, err := ask(ctx, l, q)
 	if err != nil {
 		failure := asFailure(err)
@@ -99,7 +97,10 @@ func (s *Service) lineFor(srv *config.Server, q Question) (*line, error) {
 // ask sends the question on the line's session, which it discards if it finds it
 // broken.
 func ask(ctx context.Context, l *line, q Question) (result json.RawMessage, err error) {
-	err = l.over(ctx, nil, cmp.Or(q.Timeout, callSilence), func(live *liveSession) error {
+	limit := cmp.Or(q.Timeout, callSilence)
+	err = l.over(ctx, nil, limit, func(live *liveSession) error {
+		ctx, cancel := l.service.within(ctx, limit, context.DeadlineExceeded)
+		defer cancel()
 		result, err = live.Ask(ctx, q.Method, q.Params)
 		return err
 	})

@@ -20,7 +20,7 @@ const onUseInterval = time.Minute
 // skipped server has it attempted first, once a minute at most; one whose server has
 // no outcome yet waits for it. Neither waits longer than the call may.
 func (s *Service) refusal(ctx context.Context, p *pendingCall) *CallFailure {
-	ctx, cancel := context.WithTimeout(ctx, p.silence)
+	ctx, cancel := s.within(ctx, p.silence, context.DeadlineExceeded)
 	defer cancel()
 	v := p.view
 	switch {

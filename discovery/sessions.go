@@ -46,6 +46,7 @@ type sessions struct {
 
 // pool is one connection: the places its calls share, and the lines to its server.
 type pool struct {
+	service    *Service
 	key        events.ConfigKey
 	places     chan struct{}
 	generation *atomic.Int64      // of the session opened last
@@ -101,7 +102,7 @@ func (p *sessions) newPool(srv *config.Server) *pool {
 	}
 	ctx, cancel := context.WithCancel(p.service.ctx)
 	return &pool{
-		key: srv.Key, generation: p.generations[srv.Key], places: make(chan struct{}, places), lines: map[string]*line{},
+		service: p.service, key: srv.Key, generation: p.generations[srv.Key], places: make(chan struct{}, places), lines: map[string]*line{},
 		ctx: ctx, cancel: cancel,
 	}
 }
@@ -221,13 +222,11 @@ func (c *pool) enter(ctx context.Context) (leave func(), waited bool, err error)
 		return leave, false, nil
 	default:
 	}
-	timer := time.NewTimer(queueLimit)
-	defer timer.Stop()
+	ctx, cancel := c.service.within(ctx, queueLimit, errBusy)
+	defer cancel()
 	select {
 	case c.places <- struct{}{}:
 		return leave, true, nil
-	case <-timer.C:
-		return nil, true, errBusy
 	case <-c.ctx.Done():
 		return nil, true, errGone
 	case <-ctx.Done():

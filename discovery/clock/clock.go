@@ -35,6 +35,17 @@ type running struct {
 func (r running) Reset(t time.Time) { r.timer.Reset(t.Sub(r.now())) }
 func (r running) Stop()             { r.timer.Stop() }
 
+// Until returns ctx, ended with cause once it is t, and a function that ends it before
+// and stops the timer.
+func (at At) Until(ctx context.Context, t time.Time, cause error) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer := at(t, func() { cancel(cause) })
+	return ctx, func() {
+		timer.Stop()
+		cancel(nil)
+	}
+}
+
 // Wait returns nil once it is t, or the cause of ctx's end.
 func (at At) Wait(ctx context.Context, t time.Time) error {
 	come := make(chan struct{})

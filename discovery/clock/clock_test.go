@@ -38,6 +38,24 @@ func TestARunningClockCallsWhenItIsTime(t *testing.T) {
 	})
 }
 
+func TestAContextEndsWithItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		at, began, late := clock.Running(time.Now), time.Now(), errors.New("late")
+		ctx, done := at.Until(t.Context(), began.Add(time.Minute), late)
+		defer done()
+		<-ctx.Done()
+		if time.Since(began) != time.Minute || !errors.Is(context.Cause(ctx), late) {
+			t.Errorf("ended after %s, %v", time.Since(began), context.Cause(ctx))
+		}
+		ctx, done = at.Until(t.Context(), time.Now().Add(time.Minute), late)
+		done()
+		time.Sleep(time.Hour)
+		if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+			t.Errorf("one that was done with says %v", cause)
+		}
+	})
+}
+
 func TestAWaitEndsWithItsTimeOrItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		at, began := clock.Running(time.Now), time.Now()

@@ -94,26 +94,23 @@ const (
 	EraModern Era = "modern" // server/discover, from 2026-07-28
 )
 
-// after calls f once d has passed.
-func (t Target) after(d time.Duration, f func()) clock.Timer {
-	at := t.At
-	if at == nil {
-		at = clock.Running(t.Now)
+// clock returns what limits wait by.
+func (t Target) clock() clock.At {
+	if t.At != nil {
+		return t.At
 	}
-	return at(t.Now().Add(d), f)
+	return clock.Running(t.Now)
 }
+
+// after calls f once d has passed.
+func (t Target) after(d time.Duration, f func()) clock.Timer { return t.clock()(t.Now().Add(d), f) }
 
 // withLimit returns ctx, ended after limit if that is positive.
 func (t Target) withLimit(ctx context.Context, limit time.Duration, what string) (context.Context, context.CancelFunc) {
 	if limit <= 0 {
 		return context.WithCancel(ctx)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	timer := t.after(limit, func() { cancel(&limitError{limit: limit, what: what}) })
-	return ctx, func() {
-		timer.Stop()
-		cancel(nil)
-	}
+	return t.clock().Until(ctx, t.Now().Add(limit), &limitError{limit: limit, what: what})
 }
 
 func (t Target) maxMessage() int64 {
