@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"regexp"
 	"time"
 
 	"mcpledger/discovery/upstream"
 	"mcpledger/events"
+	"mcpledger/projections"
 	"mcpledger/projections/rules"
 )
 
@@ -20,7 +22,7 @@ type CallFailure struct {
 	Evidence   events.Evidence
 	Detail     string // one sentence, secrets masked
 	Since      time.Time
-	ClearsOn   []string // projections' ClearsOn words
+	ClearsOn   []string // projections' ClearsOn words; empty when nothing holds calls back
 	RetryAfter time.Duration
 }
 
@@ -61,16 +63,12 @@ func (s *Service) describeFailure(err error, ev events.Evidence) *CallFailure {
 	switch {
 	case errors.As(err, &waiting):
 		f.Code, f.Since, f.RetryAfter = CodeNotConnected, waiting.since, waiting.retryAfter
+		f.ClearsOn = []string{projections.ClearsOnExpiry}
+		f.Detail = fmt.Sprintf("not connected, next opening in %s: %s", waiting.retryAfter.Round(time.Millisecond), f.Detail)
 	case f.Code == CodeTooLarge && ev.Dispatched:
 		f.Detail = "the call was carried out, but its result is too large: " + f.Detail
 	}
 	return f
-}
-
-// explain returns the class of a failure and the sentence that callers read.
-func (s *Service) explain(ev events.Evidence) (rules.Class, string) {
-	verdict := s.engine.Rules().Classify(ev)
-	return verdict.Class, detailOf(ev, verdict)
 }
 
 // detailOf returns what failed in a sentence. How a process ended tells a caller

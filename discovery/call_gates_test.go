@@ -34,10 +34,14 @@ func TestAGateSaysWhySinceWhenAndWhatClearsIt(t *testing.T) {
 		t.Errorf("cause %+v, reason %q", v.Cause, v.Reason)
 	}
 	out := r.call("remote", "echo", `{}`)
-	f := out.Failure
-	if out.Outcome != projections.OutcomeRefused || f.Code != discovery.CodeInsufficientScope || f.Class != rules.ClassAuth ||
-		!f.Since.Equal(v.Gate.Since) || !slices.Contains(f.ClearsOn, projections.ClearsOnCheck) {
-		t.Errorf("%s, since %s, clears on %v", told(out), f.Since, f.ClearsOn)
+	if set.Outcome != projections.OutcomeFailed || out.Outcome != projections.OutcomeRefused {
+		t.Errorf("the call that set it: %s; the next: %s", told(set), told(out))
+	}
+	for _, f := range []*discovery.CallFailure{set.Failure, out.Failure} {
+		if f.Code != discovery.CodeInsufficientScope || f.Class != rules.ClassAuth ||
+			!f.Since.Equal(v.Gate.Since) || !slices.Contains(f.ClearsOn, projections.ClearsOnCheck) {
+			t.Errorf("%s (%s), since %s, clears on %v", f.Code, f.Class, f.Since, f.ClearsOn)
+		}
 	}
 	r.stop()
 	r = w.start()

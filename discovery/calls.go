@@ -198,6 +198,7 @@ func (s *Service) dispatch(ctx context.Context, l *line, p *pendingCall) (CallOu
 	out.EventID = end.ID
 	if out.Failure != nil {
 		s.announce(ctx, p.server.Name)
+		s.tellGate(p.server.Name, out.Failure)
 	}
 	return out, nil
 }

@@ -55,10 +55,7 @@ func probed(skip *projections.Skip) bool {
 
 // refusalOf says why the state of a server forbids a call, nil if it does not.
 func refusalOf(v projections.Server, c Call) *CallFailure {
-	f := CallFailure{Detail: v.Reason}
-	for _, clearing := range v.Clearings() {
-		f.ClearsOn = append(f.ClearsOn, clearing.What)
-	}
+	f := CallFailure{Detail: v.Reason, ClearsOn: clearsOn(v)}
 	switch v.State {
 	case projections.StateDisabled:
 		f.Code = CodeDisabled
@@ -89,6 +86,24 @@ func refusalOf(v projections.Server, c Call) *CallFailure {
 	return &f
 }
 
+// clearsOn returns what would bring a server back, in projections' words.
+func clearsOn(v projections.Server) []string {
+	var on []string
+	for _, clearing := range v.Clearings() {
+		on = append(on, clearing.What)
+	}
+	return on
+}
+
+// tellGate adds to the failure of a call at which a gate closed the connection what the
+// refusals say from then on: since when, and what opens it.
+func (s *Service) tellGate(server events.ServerName, f *CallFailure) {
+	_, v, err := s.serverView(server)
+	if err == nil && v.Gate != nil && f.Code == codeOfGate(v.Gate.Kind) {
+		f.Since, f.ClearsOn = v.Gate.Since, clearsOn(v)
+	}
+}
+
 // braked returns the refusal of a call that kept failing in the same way, nil if
 // there is none.
 func (s *Service) braked(p *pendingCall) *CallFailure {
@@ -110,16 +125,11 @@ func (s *Service) braked(p *pendingCall) *CallFailure {
 
 // notConnected is the refusal of a call while no session may be opened.
 func (s *Service) notConnected(err error) *CallFailure {
-	f := &CallFailure{Code: CodeNotConnected, Detail: err.Error()}
 	var waiting *notConnectedError
 	if errors.As(err, &waiting) {
-		ev := waiting.failure.Evidence
-		f.Class, f.Detail = s.explain(ev)
-		f.Detail = fmt.Sprintf("not connected, next opening in %s: %s", waiting.retryAfter.Round(time.Millisecond), f.Detail)
-		f.Evidence, f.Since, f.RetryAfter = waiting.failure.Evidence, waiting.since, waiting.retryAfter
-		f.ClearsOn = []string{projections.ClearsOnExpiry}
+		return s.describeFailure(err, waiting.failure.Evidence)
 	}
-	return f
+	return &CallFailure{Code: CodeNotConnected, Detail: err.Error()}
 }
 
 // busy is the refusal of a call that got no place.

@@ -529,7 +529,9 @@ type CallAnswer struct {
 // CallFailure defines model for CallFailure.
 type CallFailure struct {
 	// Class What the rules make of it; empty for a refusal that rests on no failure
-	Class     rules.Class      `json:"class"`
+	Class rules.Class `json:"class"`
+
+	// ClearsOn What would let such a call through again; also of the call that set a gate, empty where nothing holds calls back
 	ClearsOn  []string         `json:"clears_on"`
 	Code      string           `json:"code"`
 	Detail    string           `json:"detail"`
