@@ -117,7 +117,7 @@ func (s *Session) follow(ctx context.Context, opts CallOptions) (followed contex
 	}
 }
 
-// cancelRequest tells the server that nobody waits for an answer any more. Over
+// cancelRequest tells the server that nobody waits for the answer any more. Over
 // streamable HTTP of 2026-07-28 the end of the request says so by itself.
 func (s *Session) cancelRequest(id mcp.RequestId) {
 	if s.info.Era == EraModern && s.target.Transport != events.TransportStdio {
@@ -125,8 +125,8 @@ func (s *Session) cancelRequest(id mcp.RequestId) {
 	}
 	ctx, cancel := context.WithTimeout(s.alive, cancelGrace)
 	defer cancel()
-	// Best effort: the call has failed already.
-	_ = s.conn.notify(ctx, events.PhaseCallTool, mcp.JSONRPCNotification{
+	// Best effort: the request has failed already.
+	_ = s.conn.notify(ctx, "", mcp.JSONRPCNotification{
 		JSONRPC: mcp.JSONRPC_VERSION,
 		Notification: mcp.Notification{
 			Method: string(mcp.MethodNotificationCancelled),
@@ -135,7 +135,7 @@ func (s *Session) cancelRequest(id mcp.RequestId) {
 	})
 }
 
-// cancelGrace is how long the word that a call is cancelled may take to send.
+// cancelGrace is how long the word that a request is cancelled may take to send.
 const cancelGrace = 2 * time.Second
 
 // toolError returns the failure that a result with isError is, or one that is not what

@@ -24,6 +24,7 @@ type Failure struct {
 	RPC *RPCError
 
 	cause error
+	sent  bool // the request may have reached the server
 }
 
 // Error says in which phase, if one is known, what failed.

@@ -235,15 +235,13 @@ var errNoID = errors.New("the reply has no id")
 // complete adds what the exchange saw, and ends a session the server has forgotten.
 func (c *httpConn) complete(f *Failure, x *exchange, phase events.Phase) {
 	x.describe(c.target, &f.Evidence)
-	switch reached := x.reached(); {
-	case phase == events.PhaseCallTool:
-		f.Evidence.Dispatched = reached
-	case !reached && phase == events.PhaseHandshake:
+	f.sent = x.reached()
+	if !f.sent && phase == events.PhaseHandshake {
 		f.Evidence.Phase = events.PhaseConnect
 	}
 	if x.sessionGone() {
 		end := *f
-		end.Evidence.Dispatched = false // of later calls
+		end.sent = false // of later requests
 		c.hooks.lost(&end)
 	}
 }

@@ -156,13 +156,9 @@ func (s *Session) connect(ctx context.Context) *Failure {
 }
 
 // request sends one request and returns its result as the server sent it. The
-// failure lacks the time.
+// failure lacks the time. If ctx ends first, the server is told that nobody waits for
+// the answer.
 func (s *Session) request(ctx context.Context, phase events.Phase, method string, params map[string]json.RawMessage, tool json.RawMessage) (json.RawMessage, *Failure) {
-	return s.requestAs(ctx, s.ids.Add(1), phase, method, params, tool)
-}
-
-// requestAs is request under an id that the caller drew.
-func (s *Session) requestAs(ctx context.Context, id int64, phase events.Phase, method string, params map[string]json.RawMessage, tool json.RawMessage) (json.RawMessage, *Failure) {
 	if f := s.ended(); f != nil {
 		f.Evidence.Phase = phase
 		return nil, f
@@ -173,14 +169,15 @@ func (s *Session) requestAs(ctx context.Context, id int64, phase events.Phase, m
 	}
 	req := transport.JSONRPCRequest{
 		JSONRPC: mcp.JSONRPC_VERSION,
-		ID:      mcp.NewRequestId(id),
+		ID:      mcp.NewRequestId(s.ids.Add(1)),
 		Method:  method,
 		Params:  json.RawMessage(body),
 		Header:  s.conn.headers(method, body, tool),
 	}
 	reply, f := s.conn.request(ctx, phase, req)
 	if f != nil {
-		if f.Evidence.Dispatched && ctx.Err() != nil {
+		f.Evidence.Dispatched = f.sent && phase == events.PhaseCallTool
+		if f.sent && phase != events.PhaseHandshake && ctx.Err() != nil && s.alive.Err() == nil {
 			go s.cancelRequest(req.ID)
 		}
 		if f.Evidence.Phase == "" {

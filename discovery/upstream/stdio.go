@@ -68,7 +68,7 @@ func (c *stdioConn) request(ctx context.Context, phase events.Phase, req transpo
 		}
 	}
 	if f != nil {
-		f.Evidence.Dispatched = phase == events.PhaseCallTool
+		f.sent = true
 	}
 	return reply, f
 }

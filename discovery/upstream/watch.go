@@ -143,14 +143,10 @@ func (s *Session) openWatch(ctx context.Context, uri string, one *watch) *Failur
 	over := make(chan *Failure, 1)
 	go func() {
 		defer one.end()
-		id := s.ids.Add(1)
-		_, f := s.requestAs(life, id, "", string(mcp.MethodSubscriptionsListen), map[string]json.RawMessage{
+		_, f := s.request(life, "", string(mcp.MethodSubscriptionsListen), map[string]json.RawMessage{
 			"notifications": encoded(mcp.SubscriptionFilter{ResourceSubscriptions: []string{uri}}),
 		}, nil)
 		s.watches.forget(uri, one)
-		if life.Err() != nil && s.alive.Err() == nil {
-			s.cancelRequest(mcp.NewRequestId(id))
-		}
 		over <- f
 	}()
 	select {
