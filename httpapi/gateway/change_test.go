@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -65,5 +66,23 @@ func TestAServerThatCriesWolfDisturbsNobody(t *testing.T) {
 	}
 	if n := len(w.recorded("wolf", events.TypeDiscoveryStarted)); n > 4 {
 		t.Errorf("the server was listed %d times", n)
+	}
+}
+
+func TestTheToolsOfAPinnedServerComeBackWithTheEndOfThePin(t *testing.T) {
+	w := newWorld(t)
+	w.program("pinned", mcptest.Fake{})
+	w.start()
+	w.await("pinned", projections.StateReady)
+	s, changed := listening(t, w, "")
+	w.must(w.service.Pin(context.Background(), "pinned", time.Now().Add(time.Second), "maintenance", "someone"))
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	for !strings.Contains(strings.Join(toolNames(t, s), " "), "pinned__echo") {
+		select {
+		case <-changed:
+		case <-late.C:
+			t.Fatal("the client did not hear of the pin's end")
+		}
 	}
 }

@@ -7,14 +7,15 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"mcpledger/events"
 	"mcpledger/projections"
 )
 
 // fleet is how the servers stand, looked at anew when something was recorded that
-// may have changed it. Calls that end well change nothing here, so the fleet costs
-// them nothing.
+// may have changed it, or a skip has run out. Calls that end well change nothing here,
+// so the fleet costs them nothing.
 type fleet struct {
 	gateway *Gateway
 	changes atomic.Int64 // counts what may have changed the fleet
@@ -29,7 +30,11 @@ type fleet struct {
 type standing struct {
 	servers []projections.Server // sorted by name
 	named   map[string]route     // tools whose name holds a hash
+	until   time.Time            // when the first skip in it runs out; zero: none does
 }
+
+// past reports whether the fleet may stand otherwise by now with nothing recorded.
+func (s *standing) past(now time.Time) bool { return !s.until.IsZero() && !now.Before(s.until) }
 
 // server returns one server; false when none of that name is configured.
 func (s *standing) server(name events.ServerName) (projections.Server, bool) {
@@ -91,19 +96,21 @@ func (f *fleet) changed() <-chan struct{} {
 // now returns how the servers stand. The error is that of folds which have not
 // caught up.
 func (f *fleet) now() (*standing, error) {
-	changes := f.changes.Load()
+	changes, now := f.changes.Load(), f.gateway.now()
 	f.mu.Lock()
-	if f.seen == changes {
+	if f.seen == changes && !f.current.past(now) {
 		defer f.mu.Unlock()
 		return f.current, nil
 	}
 	f.mu.Unlock()
 	s := &standing{named: map[string]route{}}
-	now := f.gateway.now()
 	if err := f.gateway.state(func(st *projections.State) { s.servers = st.Servers(now) }); err != nil {
 		return nil, err
 	}
 	for _, v := range s.servers {
+		if v.Skip != nil && v.Skip.Until.After(now) && (s.until.IsZero() || v.Skip.Until.Before(s.until)) {
+			s.until = v.Skip.Until
+		}
 		if v.Catalogue == nil {
 			continue
 		}
@@ -115,7 +122,7 @@ func (f *fleet) now() (*standing, error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if changes > f.seen {
+	if changes >= f.seen {
 		f.seen, f.current = changes, s
 	}
 	return s, nil

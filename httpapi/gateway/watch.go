@@ -50,17 +50,21 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// announce has every view tell its clients what changed, and returns how long to
-// wait until those that did so a moment ago may again; 0 when none has to.
+// announce has every view tell its clients what changed, and returns how long to wait
+// until those that did so a moment ago may again, or a skip runs out; 0 when none has to.
 func (g *Gateway) announce() time.Duration {
 	now := g.now()
 	var soonest time.Duration
-	for _, v := range g.openViews() {
-		if again := v.announce(now); !again.IsZero() {
-			if wait := again.Sub(now); soonest == 0 || wait < soonest {
-				soonest = wait
-			}
+	wait := func(until time.Time) {
+		if d := until.Sub(now); !until.IsZero() && (soonest == 0 || d < soonest) {
+			soonest = d
 		}
+	}
+	for _, v := range g.openViews() {
+		wait(v.announce(now))
+	}
+	if standing, err := g.fleet.now(); err == nil {
+		wait(standing.until)
 	}
 	return soonest
 }
