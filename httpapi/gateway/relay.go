@@ -39,36 +39,38 @@ const (
 )
 
 // Run carries messages until the client's end of in, or until ctx ends. Messages are
-// lines. It returns nil at the end of in, after what was asked is answered.
+// lines. It returns nil at the end of in, after what was asked is answered, and never
+// while Open is under way.
 func (r Relay) Run(ctx context.Context, in io.Reader, out io.Writer) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	streams, endStreams := context.WithCancel(ctx)
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	streams, endStreams := context.WithCancel(working)
 	defer endStreams()
 	// Connections of its own: one that was dialled and not used would hold up the stop of
 	// a service in this process.
 	connections := http.DefaultTransport.(*http.Transport).Clone()
 	defer connections.CloseIdleConnections()
 	l := &relay{
-		Relay: r, out: out, http: &http.Client{Transport: connections},
+		Relay: r, life: working, out: out, http: &http.Client{Transport: connections},
 		cancels: map[string]context.CancelFunc{}, places: make(chan struct{}, maxRelayed),
 		standing: map[string]*request{},
 	}
-	if err := l.reopen(ctx, 0); err != nil {
+	if err := l.reopen(working, 0); err != nil {
 		return err
 	}
+	defer l.end(stop)
 	lines := make(chan []byte)
 	read := make(chan error, 1)
-	go func() { read <- readLines(ctx, in, lines) }()
+	go func() { read <- readLines(working, in, lines) }()
 	for {
 		select {
 		case line, more := <-lines:
 			if !more {
 				endStreams()
-				l.finish(ctx)
+				l.finish(ctx, stop)
 				return <-read
 			}
-			l.take(ctx, streams, line)
+			l.take(working, streams, line)
 		case <-ctx.Done():
 			return nil
 		}
@@ -101,6 +103,7 @@ func readLines(ctx context.Context, in io.Reader, lines chan<- []byte) error {
 // relay is a Relay under way.
 type relay struct {
 	Relay
+	life   context.Context // of all work; ends with the client
 	http   *http.Client
 	places chan struct{}
 
@@ -238,7 +241,7 @@ func (l *relay) ask(ctx context.Context, req *request) {
 		}
 		if sent && (req.Method == methodToolsCall || isBatch(req.body)) {
 			l.refuse(req, "the service ended during the call, which may have been carried out; it was not sent again")
-			l.background(ctx, at.generation)
+			l.background(at.generation)
 			return
 		}
 		if err := l.reopen(ctx, at.generation); err != nil {

@@ -104,8 +104,11 @@ func (l *relay) begun(res *http.Response, body []byte) {
 func (l *relay) reopen(ctx context.Context, generation int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.generation != generation {
+	switch {
+	case l.generation != generation:
 		return nil // another request has done it
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
 	}
 	within, cancel := context.WithTimeout(ctx, reopenBudget)
 	defer cancel()
@@ -119,7 +122,7 @@ func (l *relay) reopen(ctx context.Context, generation int) error {
 			l.endpoint, l.session = endpoint, session
 			l.generation++
 			if session != "" {
-				go l.restore(ctx, link{l.endpoint, l.generation, l.session, l.version}, slices.Collect(maps.Values(l.standing)))
+				go l.restore(l.life, link{l.endpoint, l.generation, l.session, l.version}, slices.Collect(maps.Values(l.standing)))
 			}
 			return nil
 		}
@@ -176,8 +179,8 @@ func (l *relay) greeting(ctx context.Context, at link, req *request) (session st
 }
 
 // background reopens without anybody waiting for it.
-func (l *relay) background(ctx context.Context, generation int) {
-	go func() { _ = l.reopen(ctx, generation) }()
+func (l *relay) background(generation int) {
+	go func() { _ = l.reopen(l.life, generation) }()
 }
 
 // listen keeps the stream of the session's notifications open, at whichever endpoint
@@ -276,8 +279,14 @@ func (l *relay) write(message ...[]byte) {
 	_, _ = l.out.Write(append(bytes.Join(message, nil), '\n'))
 }
 
-// finish waits a little for what is under way, and ends the session.
-func (l *relay) finish(ctx context.Context) {
+// end stops what is under way, and returns when no endpoint is opened any more.
+func (l *relay) end(stop context.CancelFunc) link {
+	stop()
+	return l.link() // whoever opens one holds l.mu
+}
+
+// finish waits a little for what is under way, stops it, and ends the session.
+func (l *relay) finish(ctx context.Context, stop context.CancelFunc) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -291,7 +300,7 @@ func (l *relay) finish(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
-	at := l.link()
+	at := l.end(stop)
 	if at.session == "" {
 		return
 	}
