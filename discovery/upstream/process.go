@@ -231,6 +231,7 @@ func (p *process) describe(ev *events.Evidence) {
 		ev.ErrorKind = events.KindEOF
 		ev.Error = "closed stdout and went on running"
 	case fateExit:
+		<-p.ended // the status is there once it was reaped, in a moment
 		status, _ := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
 		if status.Signaled() {
 			ev.ErrorKind = events.KindSignal
