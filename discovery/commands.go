@@ -11,12 +11,13 @@ import (
 
 // Discover attempts the servers named, whatever their skips and gates say, and
 // joins runs that are under way for them. The run is recorded when it returns; done
-// is closed when every outcome is. It returns ErrUnknownServer, ErrDisabled,
+// is closed when every outcome is. Where all are under way the run is that of the first,
+// and where none is named there is none. It returns ErrUnknownServer, ErrDisabled,
 // ErrBlocked or ErrStopping, and then nothing was begun.
 func (s *Service) Discover(ctx context.Context, servers []events.ServerName, reason, actor string) (runID string, done <-chan struct{}, err error) {
 	var r *run
 	var flights []*flight
-	for r == nil && len(flights) == 0 { // a run that was joined may have ended meanwhile
+	for len(servers) > 0 && r == nil && len(flights) == 0 { // a run that was joined may have ended meanwhile
 		if err := s.attemptable(servers); err != nil {
 			return "", nil, err
 		}
@@ -26,9 +27,10 @@ func (s *Service) Discover(ctx context.Context, servers []events.ServerName, rea
 		}
 		flights = s.flightsOf(servers)
 	}
-	if r != nil {
+	switch {
+	case r != nil:
 		runID = r.id
-	} else {
+	case len(flights) > 0:
 		runID = flights[0].runID
 	}
 	over := make(chan struct{})
