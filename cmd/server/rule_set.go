@@ -95,3 +95,18 @@ func lastActivated(ctx context.Context, log events.Log) (events.RulesActivated, 
 	}
 	return all[0], nil
 }
+
+// givenRules returns the rule set that --rules names, and its file if it is from one;
+// neither if nothing is named.
+func givenRules(name string) (set *rules.Set, file string, err error) {
+	if name == "" {
+		return nil, "", nil
+	}
+	if set, err = namedRules(name); err != nil {
+		return nil, "", err
+	}
+	if !slices.Contains(rules.BuiltinNames(), name) {
+		file = name
+	}
+	return set, file, nil
+}

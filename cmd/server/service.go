@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -26,7 +25,6 @@ import (
 	"mcpledger/httpapi/access"
 	"mcpledger/httpapi/gateway"
 	"mcpledger/projections"
-	"mcpledger/projections/rules"
 )
 
 const (
@@ -63,15 +61,9 @@ func (p *program) runService(ctx context.Context, o serveOptions, logger *slog.L
 	if _, err := load([]byte("to check the files")); err != nil {
 		return &exitError{code: exitUsage, message: err.Error()}
 	}
-	var set *rules.Set
-	var rulesFile string
-	if o.rules != "" {
-		if set, err = namedRules(o.rules); err != nil {
-			return err
-		}
-		if !slices.Contains(rules.BuiltinNames(), o.rules) {
-			rulesFile = o.rules
-		}
+	set, rulesFile, err := givenRules(o.rules)
+	if err != nil {
+		return err
 	}
 	// A port that is taken leaves nothing behind either. Where there is a log, the
 	// service that holds it is likely to hold the port too, and is the better answer.
@@ -103,35 +95,9 @@ func (p *program) runService(ctx context.Context, o serveOptions, logger *slog.L
 	}
 
 	s := &service{log: log, logger: logger, source: instanceName(key), rulesFile: rulesFile, now: p.now, engine: projections.NewEngine(log, set, log)}
-	s.discovery = discovery.New(discovery.Options{
-		Log: log, Engine: s.engine, Source: s.source, Version: version, Load: func() (*config.Config, error) { return load(key) }, Logger: logger, Now: p.now,
-		LookEvery: p.lookEvery, VerifyOnStart: o.verifyOnStart, Mark: folderMark(p.dataDir, s.source), CallKey: sqlite.DeriveKey(key, "call arguments"),
-	})
-	operator, err := access.OperatorToken(p.dataDir)
+	api, operator, err := p.assemble(s, o, key, func() (*config.Config, error) { return load(key) })
 	if err != nil {
 		return err
-	}
-	keys, err := access.NewKeys(p.dataDir, operator, logger)
-	if err != nil {
-		return err
-	}
-	api, err := httpapi.New(httpapi.Config{
-		Log: log, Engine: s.engine, Discovery: s.discovery, Keys: keys, Source: s.source, Version: version,
-		Ready: s.discovery.Started, Redactor: s.discovery.Redactor, RequireToken: o.requireToken, AllowedHosts: o.allowedHosts, AllowedOrigins: o.allowedOrigins,
-		Logger: logger, Now: p.now,
-	})
-	if err != nil {
-		return usagef("%v", err)
-	}
-	s.gateway, err = gateway.New(gateway.Options{
-		Log: log, Engine: s.engine, Discovery: s.discovery, Version: version, NameLimit: o.nameLimit,
-		Caller: httpapi.CallerName, Logger: logger, Now: p.now,
-	})
-	if err != nil {
-		return usagef("%v", err)
-	}
-	for _, path := range []string{"/mcp", "/mcp/:server"} {
-		api.Mount(path, access.Call, s.gateway.Handler())
 	}
 	address := reachableURL(listener.Addr().(*net.TCPAddr))
 	if err := writeServiceFile(p.dataDir, serviceFile{Address: address, PID: os.Getpid()}); err != nil {
@@ -140,6 +106,41 @@ func (p *program) runService(ctx context.Context, o serveOptions, logger *slog.L
 	defer func() { _ = os.Remove(serviceFilePath(p.dataDir)) }()
 	fmt.Fprintf(p.stdout, "mcpledger listens on %s; dashboard: %s/#token=%s\n", address, address, operator)
 	return s.run(ctx, api.Server(), listener, hangups)
+}
+
+// assemble makes what discovers, what answers over HTTP and what speaks MCP, on the log
+// and the folds of s. It returns the operator's token, too.
+func (p *program) assemble(s *service, o serveOptions, key []byte, load func() (*config.Config, error)) (api *httpapi.API, operator string, err error) {
+	s.discovery = discovery.New(discovery.Options{
+		Log: s.log, Engine: s.engine, Source: s.source, Version: version, Load: load, Logger: s.logger, Now: p.now,
+		LookEvery: p.lookEvery, VerifyOnStart: o.verifyOnStart, Mark: folderMark(p.dataDir, s.source), CallKey: sqlite.DeriveKey(key, "call arguments"),
+	})
+	if operator, err = access.OperatorToken(p.dataDir); err != nil {
+		return nil, "", err
+	}
+	keys, err := access.NewKeys(p.dataDir, operator, s.logger)
+	if err != nil {
+		return nil, "", err
+	}
+	api, err = httpapi.New(httpapi.Config{
+		Log: s.log, Engine: s.engine, Discovery: s.discovery, Keys: keys, Source: s.source, Version: version,
+		Ready: s.discovery.Started, Redactor: s.discovery.Redactor, RequireToken: o.requireToken, AllowedHosts: o.allowedHosts, AllowedOrigins: o.allowedOrigins,
+		Logger: s.logger, Now: p.now,
+	})
+	if err != nil {
+		return nil, "", usagef("%v", err)
+	}
+	s.gateway, err = gateway.New(gateway.Options{
+		Log: s.log, Engine: s.engine, Discovery: s.discovery, Version: version, NameLimit: o.nameLimit,
+		Caller: httpapi.CallerName, Logger: s.logger, Now: p.now,
+	})
+	if err != nil {
+		return nil, "", usagef("%v", err)
+	}
+	for _, path := range []string{"/mcp", "/mcp/:server"} {
+		api.Mount(path, access.Call, s.gateway.Handler())
+	}
+	return api, operator, nil
 }
 
 // run answers over HTTP, at once, and meanwhile catches up with the log and then
