@@ -25,9 +25,10 @@ func (p *program) discoverCommand() *cobra.Command {
 		Long: "Have a server attempted now, whatever its skip says, and wait for the outcome; a\n" +
 			"failure is not counted. Without a name all servers are attempted that are not skipped,\n" +
 			"and --force attempts those too. What happens is shown as it happens, until all is over;\n" +
-			"whoever interrupts the command leaves the attempts to the service. With --json the\n" +
-			"service's answer is printed: the outcome of the one server, or for all the run that was\n" +
-			"begun, without waiting for it.",
+			"whoever interrupts the command leaves the attempts to the service. Without a name those\n" +
+			"that are being attempted already count, but are left to the run they are in, whose lines\n" +
+			"are not shown. With --json the service's answer is printed: the outcome of the one server,\n" +
+			"or for all the run that was begun, without waiting for it.",
 		Args: oneServerOrAll,
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "a `sentence` to record with the attempt")
