@@ -69,3 +69,35 @@ func TestAStartStoredLateGetsAnEnd(t *testing.T) {
 		t.Errorf("%d cancellations recorded, want that of the start stored late", len(got))
 	}
 }
+
+// briefly is a log that cannot be written when it is given the first event of a type.
+type briefly struct {
+	events.Log
+	once sync.Once
+	full events.Type
+}
+
+// Append implements events.Log.
+func (l *briefly) Append(ctx context.Context, batch []events.Event) (receipt events.Receipt, err error) {
+	if batch[0].Type == l.full {
+		l.once.Do(func() { err = events.ErrUnavailable })
+	}
+	if err != nil {
+		return events.Receipt{}, err
+	}
+	return l.Log.Append(ctx, batch)
+}
+
+func TestServersAreVerifiedThoughTheLogWasFullAtFirst(t *testing.T) {
+	w := newWorld(t)
+	launches := w.program("healthy", mcptest.Fake{})
+	r := w.start()
+	r.awaitState("healthy", projections.StateReady)
+	r.stop()
+	w.verify = true
+	w.through = func(log events.Log) events.Log { return &briefly{Log: log, full: events.TypeDiscoveryRunStarted} }
+	w.start().await("healthy", "its verification", func(v projections.Server) bool {
+		return v.Last != nil && v.Last.Trigger == events.TriggerVerify && v.Last.Outcome == projections.OutcomeSucceeded
+	})
+	wantLaunches(t, launches, 2, "verified once")
+}

@@ -34,8 +34,8 @@ func (s *Service) schedule(ctx context.Context) {
 			nextFacts = now.Add(factsInterval)
 		}
 		s.sessions.closeIdle(now)
-		next := s.startDue(ctx, now, first)
-		first = false
+		next, begun := s.startDue(ctx, now, first)
+		first = first && !begun
 		if next.After(nextFacts) {
 			next = nextFacts
 		}
@@ -47,8 +47,9 @@ func (s *Service) schedule(ctx context.Context) {
 }
 
 // startDue begins runs for the servers due at now, one run per trigger, and returns
-// when to look again.
-func (s *Service) startDue(ctx context.Context, now time.Time, first bool) (next time.Time) {
+// when to look again, and whether what was due has begun. At the first time ready
+// servers are due too, if they are to be verified.
+func (s *Service) startDue(ctx context.Context, now time.Time, first bool) (next time.Time, begun bool) {
 	next = now.Add(s.lookEvery)
 	due := map[events.Trigger][]events.ServerName{}
 	var notes []events.Event
@@ -71,24 +72,26 @@ func (s *Service) startDue(ctx context.Context, now time.Time, first bool) (next
 		}
 	})
 	if err != nil {
-		return next
+		return next, false
 	}
 	if len(notes) > 0 {
 		if _, err := s.log.Append(ctx, notes); err != nil {
-			s.logger.WarnContext(ctx, "skip not recorded", slog.Any("err", err))
-			return now.Add(time.Second)
+			if ctx.Err() == nil { // else the next start records it
+				s.logger.WarnContext(ctx, "skip not recorded", slog.Any("err", err))
+			}
+			return now.Add(time.Second), false
 		}
 	}
 	for _, trigger := range triggersInOrder(due) {
 		if _, err := s.begin(ctx, request{trigger: trigger, servers: due[trigger]}); err != nil {
 			s.logger.WarnContext(ctx, "run not started", slog.String("trigger", string(trigger)), slog.Any("err", err))
-			return now.Add(time.Second)
+			return now.Add(time.Second), false
 		}
 	}
 	for _, note := range notes {
 		s.announce(ctx, note.Subject)
 	}
-	return next
+	return next, true
 }
 
 // idle returns the servers that no run is under way for, by name.

@@ -43,8 +43,9 @@ type world struct {
 	slow    time.Duration // in-run wait; 0: a millisecond
 	// held keeps a service that was started from attempting anything until it is closed;
 	// nil: nothing does.
-	held chan struct{}
-	look time.Duration // LookEvery
+	held   chan struct{}
+	look   time.Duration // LookEvery
+	verify bool          // VerifyOnStart
 	// through stands between the service and its log; nil: nothing does.
 	through func(events.Log) events.Log
 }
@@ -150,7 +151,7 @@ func (w *world) start() *running {
 		at, parallel = w.clock.call, 4 // so many are spaced by less than a short wait
 	}
 	s := discovery.New(discovery.Options{
-		At: at, Parallel: parallel, Log: through, Engine: engine, Source: "mcpledger/test", Version: "test", Now: w.now, RetryWait: backoff, LookEvery: w.look,
+		At: at, Parallel: parallel, Log: through, Engine: engine, Source: "mcpledger/test", Version: "test", Now: w.now, RetryWait: backoff, LookEvery: w.look, VerifyOnStart: w.verify,
 		Logger: slog.New(slog.NewTextHandler(w.logged, nil)),
 		Load: func() (*config.Config, error) {
 			return config.Load(config.Options{Files: []string{w.file}, Key: key, LookupEnv: func(n string) (string, bool) {
