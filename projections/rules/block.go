@@ -156,6 +156,8 @@ func (r *reading) follows(i, from int) bool {
 		return r.isNPM(i) == npm && (l.tree || npm || l.indent > head.indent)
 	case l.kind == kindFrame || l.kind == kindProp:
 		return true
+	case l.from == fromError && isFieldList(r.low[head.content:head.end]):
+		return i == from+1 && l.indent == 0 // a field's name; below it stands a value, which varies
 	case l.kind == kindBlank:
 		return i+1 < len(r.lines) && r.goesOn(i+1, from)
 	case l.kind == kindPlain:

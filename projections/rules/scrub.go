@@ -46,6 +46,8 @@ func (s *scrubber) step() {
 	c := s.src[s.i]
 	fresh := s.i == 0 || !isWordByte(s.src[s.i-1])
 	switch {
+	case s.src[0] == '{' && s.lenOfRecord() > 0:
+		s.put(markNumber, s.lenOfRecord())
 	case fresh && lenCode(s.src[s.i:]) >= 6 && s.afterCode():
 		s.put(markID, lenCode(s.src[s.i:]))
 	case fresh && s.i < s.ident && lenHexChain(s.src[s.i:]) > 0:
@@ -62,6 +64,8 @@ func (s *scrubber) step() {
 		s.host(len("[::1]"))
 	case c == ':' && bytes.HasPrefix(s.src[s.i:], []byte("::1")) && fresh && !s.wordAt(s.i+3):
 		s.host(3)
+	case c == '(' && lenThread(s.src[s.i:]) > 0:
+		s.i += lenThread(s.src[s.i:])
 	case c == '-' && bytes.HasPrefix(s.src[s.i:], []byte("->")) && s.afterPort():
 		s.dropSource()
 	default:
@@ -139,6 +143,9 @@ func (s *scrubber) number() {
 	case end > digits && isMeasured(rest[end:]):
 		s.put(markNumber, end)
 		return
+	case s.lenDone(rest, digits) > 0:
+		s.put(markNumber, s.lenDone(rest, digits))
+		return
 	case digits == lenToken(rest):
 		if s.i < s.count || digits >= 9 || s.varies(rest, digits) {
 			s.put(markNumber, digits)
@@ -170,6 +177,26 @@ func (s *scrubber) varies(rest []byte, digits int) bool {
 	return s.i >= 2 && s.src[s.i-1] == '.' && isLower(s.src[s.i-2]) && len(after) > 1 && after[0] == '.' && isLower(after[1])
 }
 
+// lenDone returns the length of how much of a whole is done, as in "4120 of 19800" and
+// "312/4800", where the first number has so many digits.
+func (s *scrubber) lenDone(rest []byte, digits int) int {
+	n := digits
+	switch after := rest[digits:]; {
+	case has(after, " of "):
+		n += len(" of ")
+	case has(after, "/") && (s.i == 0 || bytes.IndexByte([]byte(" (["), s.src[s.i-1]) >= 0):
+		n += len("/")
+	default:
+		return 0
+	}
+	whole := lenDigits(rest[n:])
+	n += whole
+	if whole == 0 || n < len(rest) && (isWordByte(rest[n]) || rest[n] == '/' || rest[n] == '.') {
+		return 0
+	}
+	return n
+}
+
 func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 
 // measures follow amounts that were measured.
@@ -179,25 +206,6 @@ var measures = newWordSet(`tokens bytes chars characters kib mib gib kb mb gb Ki
 func isMeasured(after []byte) bool {
 	unit := bytes.TrimPrefix(after, []byte(" "))
 	return measures.has(unit[:lenToken(unit)])
-}
-
-// address writes an IPv4 address. One that a name resolved to, in parentheses, one of
-// a resolver and one that somebody calls from vary; others are destinations.
-func (s *scrubber) address(n int) {
-	switch {
-	case has(s.src[s.i:], "127."):
-		s.host(n)
-	case s.follows("Local ("): // the source of a connection, as Node writes it
-		s.put(markNumber, n)
-		if s.i < len(s.src) && s.src[s.i] == ':' {
-			s.i += 1 + lenDigits(s.src[s.i+1:])
-		}
-	case s.i > 0 && s.src[s.i-1] == '(' && s.i+n < len(s.src) && s.src[s.i+n] == ')',
-		s.follows(" for "), s.follows(" from "), s.follows(" on "):
-		s.put(markNumber, n)
-	default:
-		s.copy(n)
-	}
 }
 
 // token handles a run of letters and digits.
@@ -220,7 +228,7 @@ const reach = 6
 // file; named are those before ids.
 var (
 	counted = newWordSet(`pid process line lineno column col position offset attempt attempts retry retries thread goroutine worker
-		iteration try laststreamid xid jan feb mar apr jun jul aug sep oct nov dec took after`)
+		iteration try laststreamid xid used requested processed indexed embedded scanned elapsed_ms duration_ms latency_ms jan feb mar apr jun jul aug sep oct nov dec took after`)
 	named = newWordSet(`id request_id requestid trace_id traceid session_id sessionid correlation_id correlationid ray span_id nonce state
 		request-id trace-id session-id req`)
 )

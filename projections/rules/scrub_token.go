@@ -24,6 +24,16 @@ func lenIPv4(b []byte) int {
 	return n
 }
 
+// lenThread returns the length of the id of a thread that panicked and the space behind
+// it, "(4711) panicked", which newer versions of Rust write behind the thread's name.
+func lenThread(b []byte) int {
+	n := 1 + lenDigits(b[1:])
+	if n == 1 || !has(b[n:], ") panicked") {
+		return 0
+	}
+	return n + len(") ")
+}
+
 // lenLongSpan returns the length of a duration such as 12m30s or 1h2m3.5s.
 func lenLongSpan(b []byte) int {
 	n, parts := 0, 0

@@ -22,6 +22,12 @@ func onlyOf(low []byte, chars string) bool {
 	return true
 }
 
+// isFieldList reports a line such as "2 validation errors for Order", below which the
+// fields are listed.
+func isFieldList(low []byte) bool {
+	return bytes.Contains(low, []byte("validation error for ")) || bytes.Contains(low, []byte("validation errors for "))
+}
+
 // isNumbered reports a line such as "3: core::panicking::panic" of a backtrace.
 func isNumbered(low []byte) bool {
 	i := 0
