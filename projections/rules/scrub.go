@@ -64,6 +64,8 @@ func (s *scrubber) step() {
 		s.host(len("[::1]"))
 	case c == ':' && bytes.HasPrefix(s.src[s.i:], []byte("::1")) && fresh && !s.wordAt(s.i+3):
 		s.host(3)
+	case c == '\'' && s.follows("'@"):
+		s.caller()
 	case c == '(' && lenThread(s.src[s.i:]) > 0:
 		s.i += lenThread(s.src[s.i:])
 	case c == '-' && bytes.HasPrefix(s.src[s.i:], []byte("->")) && s.afterPort():
@@ -140,7 +142,7 @@ func (s *scrubber) number() {
 			s.i = len(s.src) // a progress bar, which fills the line
 		}
 		return
-	case end > digits && isMeasured(rest[end:]):
+	case isMeasured(rest[end:]):
 		s.put(markNumber, end)
 		return
 	case s.lenDone(rest, digits) > 0:
@@ -200,7 +202,7 @@ func (s *scrubber) lenDone(rest []byte, digits int) int {
 func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 
 // measures follow amounts that were measured.
-var measures = newWordSet(`tokens bytes chars characters kib mib gib kb mb gb KiB MiB GiB kB KB MB GB`)
+var measures = newWordSet(`tokens retries bytes chars characters kib mib gib kb mb gb KiB MiB GiB kB KB MB GB`)
 
 // isMeasured reports whether what follows a number makes it an amount.
 func isMeasured(after []byte) bool {
@@ -214,7 +216,7 @@ func (s *scrubber) token(n int) {
 	switch {
 	case has(t, "0x") && n > 2:
 		s.put(markNumber, n)
-	case isRandom(t) || s.i < s.ident && n >= 6 && hasDigit(t):
+	case isRandom(t) || s.i < s.ident && n >= 6 && hasDigit(t) || s.endsPod(t):
 		s.put(markID, n)
 	default:
 		s.copy(n)
@@ -228,7 +230,7 @@ const reach = 6
 // file; named are those before ids.
 var (
 	counted = newWordSet(`pid process line lineno column col position offset attempt attempts retry retries thread goroutine worker
-		iteration try laststreamid xid used requested processed indexed embedded scanned elapsed_ms duration_ms latency_ms jan feb mar apr jun jul aug sep oct nov dec took after`)
+		iteration try laststreamid xid used requested fd socket processed indexed embedded scanned elapsed_ms duration_ms latency_ms jan feb mar apr jun jul aug sep oct nov dec took after`)
 	named = newWordSet(`id request_id requestid trace_id traceid session_id sessionid correlation_id correlationid ray span_id nonce state
 		request-id trace-id session-id req`)
 )

@@ -21,8 +21,18 @@ func (s *scrubber) address(n int) {
 	}
 }
 
+// caller writes the host of 'user'@'host', as a database names who it refuses.
+func (s *scrubber) caller() {
+	end := bytes.IndexByte(s.src[s.i+1:], '\'')
+	if end < 0 {
+		end = len(s.src) - s.i - 1
+	}
+	s.copy(1)
+	s.put(markNumber, end)
+}
+
 // callerWords stand before the address of somebody who is refused.
-var callerWords = []string{"'@'", `for host "`, "ip address ", "ip address '", "client ip ", "client ip: ", "your ip ", "your ip: ", "client: "}
+var callerWords = []string{`for host "`, "ip address ", "ip address '", "client ip ", "client ip: ", "your ip ", "your ip: ", "client: "}
 
 // isCaller reports an address that somebody calls from, by the words before it or,
 // for a host in quotes, by those after it.

@@ -62,6 +62,10 @@ func appendPath(dst, p []byte, program bool) []byte {
 		return append(dst, "/proc"...)
 	case cutTemp(&p):
 		dst = append(dst, markTemp...)
+		if from, to := drawnIn(p); from < to {
+			dst = append(append(dst, p[:from]...), markID...)
+			p = p[to:]
+		}
 	case cutHome(&p):
 		dst = append(dst, '~')
 	}
@@ -100,6 +104,23 @@ func cutTemp(p *[]byte) bool {
 	}
 	return cutAfter(p, `\Temp\`)
 }
+
+// drawnIn returns where the characters lie that were drawn for the first segment of a
+// path, as in "/name-Ab3dE9": six or more behind a mark, with a digit and a capital.
+func drawnIn(p []byte) (from, to int) {
+	to = len(p)
+	if i := bytes.IndexAny(p[1:], `/\`); i >= 0 {
+		to = 1 + i
+	}
+	from = bytes.LastIndexAny(p[:to], "-_.") + 1
+	t := p[from:to]
+	if from == 0 || len(t) < 6 || lenToken(t) < len(t) || !hasDigit(t) || !bytes.ContainsAny(t, capitals) {
+		return 0, 0
+	}
+	return from, to
+}
+
+const capitals = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 // homes are where people's folders lie; the segment behind is a person's name.
 var homes = []string{"/home/", "/Users/", `:\Users\`}

@@ -159,8 +159,23 @@ func hasDigit(b []byte) bool {
 	return false
 }
 
-// isRandom reports a token that looks drawn: eight or more hex digits of both
-// kinds, or sixteen characters with capitals, small letters and digits among them.
+// endsPod reports the five characters that end the name of a pod, behind the hash of
+// what it was made from: "crm-6d4b8xk7z9-x2k4j".
+func (s *scrubber) endsPod(t []byte) bool {
+	if len(t) != 5 || s.i < 1 || s.src[s.i-1] != '-' || !isPodPart(t) {
+		return false
+	}
+	hash := s.src[:s.i-1]
+	hash = hash[bytes.LastIndexByte(hash, '-')+1:]
+	return (len(hash) == 9 || len(hash) == 10) && isPodPart(hash) && hasDigit(hash)
+}
+
+// isPodPart reports a token of the letters and digits that names of pods are drawn from.
+func isPodPart(t []byte) bool { return onlyOf(t, "bcdfghjklmnpqrstvwxz2456789") }
+
+// isRandom reports a token that looks drawn: eight or more hex digits of both kinds,
+// sixteen characters with capitals, small letters and digits among them, or twenty
+// capitals and digits.
 func isRandom(t []byte) bool {
 	if len(t) < 8 {
 		return false
@@ -180,5 +195,5 @@ func isRandom(t []byte) bool {
 		}
 	}
 	n := len(t)
-	return hex == n && digits >= 2 && digits < n || n >= 16 && digits >= 2 && upper >= 2 && lower >= 2
+	return hex == n && digits >= 2 && digits < n || n >= 20 && upper+digits == n && upper >= 4 && digits >= 4 || n >= 16 && digits >= 2 && upper >= 2 && lower >= 2
 }
