@@ -124,7 +124,7 @@ func (s *scrubber) number() {
 		return
 	}
 	if n := lenLongSpan(rest); n > 0 {
-		s.put(markSpan, n)
+		s.duration(n)
 		return
 	}
 	digits := lenDigits(rest)
@@ -134,7 +134,7 @@ func (s *scrubber) number() {
 	}
 	switch unit := lenUnit(rest[end:]); {
 	case unit > 0:
-		s.put(markSpan, end+unit)
+		s.duration(end + unit)
 		return
 	case end < len(rest) && rest[end] == '%':
 		s.put(markNumber, end)
@@ -177,26 +177,6 @@ func (s *scrubber) varies(rest []byte, digits int) bool {
 		return true
 	}
 	return s.i >= 2 && s.src[s.i-1] == '.' && isLower(s.src[s.i-2]) && len(after) > 1 && after[0] == '.' && isLower(after[1])
-}
-
-// lenDone returns the length of how much of a whole is done, as in "4120 of 19800" and
-// "312/4800", where the first number has so many digits.
-func (s *scrubber) lenDone(rest []byte, digits int) int {
-	n := digits
-	switch after := rest[digits:]; {
-	case has(after, " of "):
-		n += len(" of ")
-	case has(after, "/") && (s.i == 0 || bytes.IndexByte([]byte(" (["), s.src[s.i-1]) >= 0):
-		n += len("/")
-	default:
-		return 0
-	}
-	whole := lenDigits(rest[n:])
-	n += whole
-	if whole == 0 || n < len(rest) && (isWordByte(rest[n]) || rest[n] == '/' || rest[n] == '.') {
-		return 0
-	}
-	return n
 }
 
 func isLower(c byte) bool { return 'a' <= c && c <= 'z' }

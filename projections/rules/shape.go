@@ -108,13 +108,16 @@ var endWords = newWordSet(`
 	cancelled canceled closedresourceerror brokenresourceerror endofstream`)
 
 // isHollow reports a text that says that something ended or took too long, and
-// nothing of why.
+// nothing of why. The name of a server, in quotes behind that word, is passed over.
 func isHollow(low []byte) bool {
 	ends := false
 	for i := 0; i < len(low); {
 		if low[i] < 'a' || low[i] > 'z' {
 			if low[i] >= 0x80 {
 				return false
+			}
+			if (low[i] == '"' || low[i] == '\'') && bytes.HasSuffix(low[:i], []byte("server ")) {
+				i = min(closingQuote(low, i), len(low)-1)
 			}
 			i++
 			continue
