@@ -9,14 +9,15 @@ import (
 	"mcpledger/projections/rules"
 )
 
-// distinctFailures returns the examples again and again, each time with another word
-// among their texts, so that no two are equal.
-func distinctFailures(b *testing.B, n int) []events.Evidence {
+// distinctFailures returns n failures of so many of the examples, one kind after another,
+// each time with another word among their texts, so that no two are equal.
+func distinctFailures(b *testing.B, n, kinds int) []events.Evidence {
 	b.Helper()
 	examples := readExamples(b)
+	stride := len(examples) / kinds
 	out := make([]events.Evidence, n)
 	for i := range out {
-		e := examples[i%len(examples)].with(b, nil)
+		e := examples[i%kinds*stride].with(b, nil)
 		word := fmt.Sprintf("crm%d", i)
 		e.StderrTail = strings.ReplaceAll(e.StderrTail, "crm", word)
 		e.Error = strings.ReplaceAll(e.Error, "crm", word) + " " + word
@@ -25,20 +26,26 @@ func distinctFailures(b *testing.B, n int) []events.Evidence {
 	return out
 }
 
+// A log holds failures of some dozens of kinds. Of hundreds in turn each is judged by
+// rules and patterns that were not in use lately.
 func BenchmarkClassifyDistinct(b *testing.B) {
 	set := rules.Default()
-	failures := distinctFailures(b, 4096)
-	bytes := 0
-	for _, e := range failures {
-		bytes += len(e.StderrTail) + len(e.Error) + len(e.BodyExcerpt)
+	for _, kinds := range []int{50, len(readExamples(b))} {
+		b.Run(fmt.Sprintf("kinds=%d", kinds), func(b *testing.B) {
+			failures := distinctFailures(b, 4096, kinds)
+			bytes := 0
+			for _, e := range failures {
+				bytes += len(e.StderrTail) + len(e.Error) + len(e.BodyExcerpt)
+			}
+			b.SetBytes(int64(bytes / len(failures)))
+			b.ReportAllocs()
+			b.ResetTimer()
+			for i := range b.N {
+				set.ClassifyUncached(failures[i%len(failures)])
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "failures/s")
+		})
 	}
-	b.SetBytes(int64(bytes / len(failures)))
-	b.ReportAllocs()
-	b.ResetTimer()
-	for i := range b.N {
-		set.ClassifyUncached(failures[i%len(failures)])
-	}
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "failures/s")
 }
 
 // One word again and again is the worst that a server can print: everywhere begins a
@@ -58,7 +65,7 @@ func BenchmarkClassifyOneWord(b *testing.B) {
 
 func BenchmarkClassifyRepeated(b *testing.B) {
 	set := rules.Default()
-	failures := distinctFailures(b, 64)
+	failures := distinctFailures(b, 64, 64)
 	b.ReportAllocs()
 	for i := range b.N {
 		set.Classify(failures[i%len(failures)])

@@ -25,24 +25,24 @@ func (s *Set) judge(e *events.Evidence, f *filter) Verdict {
 		r.e = events.Evidence{}
 		readings.Put(r)
 	}()
-	finder := lexicon.finder
+	v := noRules
 	if f != nil {
-		finder = f.finder
+		v = f.vocabulary
 	}
-	r.read(e, finder)
+	r.read(e, v)
 	r.hits.find(f, r, len(s.rules))
 	won, at := s.winner(r)
 	rule := &s.rules[won]
-	v := Verdict{
+	verdict := Verdict{
 		Class: rule.class, Disposition: rule.disposition, Rule: rule.id,
 		Policy: rule.policy, Retry: rule.retry,
 		Hint: rule.hint.fill(r.group),
 	}
 	d := r.decisiveFor(rule, at)
-	v.Signature = signatureOf(rule, r, d)
-	v.Text = withEnding(e, r.headline(d))
-	v.Gate = s.gate(r, v.Class)
-	return v
+	verdict.Signature = signatureOf(rule, r, d)
+	verdict.Text = withEnding(e, r.headline(d))
+	verdict.Gate = s.gate(r, verdict.Class)
+	return verdict
 }
 
 // winner returns the index of the first rule that matches. When that rule is weak,

@@ -1,28 +1,46 @@
 package rules
 
-import "slices"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // filter finds the words of the lexicon and the literals of all patterns of a set in
 // one pass over the lines. It tells which rules can match at all, and where a pattern
 // is worth trying.
 type filter struct {
-	finder *finder  // of the words of the lexicon, then of the literals
-	from   []int32  // by literal: where its uses begin; they end where the next one's do
-	uses   []use    // in one piece, since they are asked for in no order
-	always ruleBits // the rules that can match whatever the text is
-	count  int32    // of conditions
+	vocabulary *vocabulary // of the words of the lexicon and the literals
+	from       []int32     // by literal: where its uses begin; they end where the next one's do
+	uses       []use       // in one piece, since they are asked for in no order
+	places     []place     // by literal: where it is looked for
+	conditions []condition
+	always     ruleBits // the rules that can match whatever the text is
 }
 
 // use is a pattern of a condition that has some literal.
 type use struct {
+	mask      uint64 // the pattern's bit among those of the condition
 	condition int32
-	rule      int32 // that the literal lets through; noRule: none
-	pattern   uint8 // among those of the condition, maxTold-1 at most
-	also      bool  // the literal is one of those besides
+	also      uint8 // 1 when the literal is one of those besides
+}
+
+// condition is what the filter knows of one on a text.
+type condition struct {
+	single uint64 // its patterns that have one set of literals at most, a bit each
+	rule   int32  // that it lets through when one of its patterns can match; noRule: none
 }
 
 // noRule stands for a rule where there is none.
 const noRule = -1
+
+// place is where a literal may stand so that a condition sees it, a bit each.
+type place uint8
+
+const (
+	inError  place = 1 << iota // the client's text
+	inBlocks                   // the copies of the lines
+)
 
 // usesOf returns what a literal is looked for; nothing for a word of the lexicon.
 func (f *filter) usesOf(literal int32) []use {
@@ -32,10 +50,7 @@ func (f *filter) usesOf(literal int32) []use {
 // newFilter builds the filter of a set's rules.
 func newFilter(s *Set) *filter {
 	f := &filter{always: newRuleBits(len(s.rules))}
-	b := filterBuilder{
-		filter: f, literals: slices.Clone(lexicon.literals), sought: make([][]use, len(lexicon.literals)),
-		index: map[string]int32{},
-	}
+	b := filterBuilder{filter: f, sought: map[string][]sought{}}
 	for i := range s.rules {
 		r := &s.rules[i]
 		best := r.match.selective()
@@ -49,21 +64,31 @@ func newFilter(s *Set) *filter {
 		b.matcher(&s.gates[i].match, nil, noRule)
 		b.matcher(s.gates[i].unless, nil, noRule)
 	}
-	for _, uses := range b.sought {
+	f.vocabulary = newVocabulary(slices.Collect(maps.Keys(b.sought)))
+	f.places = make([]place, len(f.vocabulary.cues))
+	for i := range f.places {
 		f.from = append(f.from, int32(len(f.uses)))
-		f.uses = append(f.uses, uses...)
+		for _, s := range b.sought[f.vocabulary.finder.literal(int32(i))] {
+			f.uses = append(f.uses, s.use)
+			f.places[i] |= s.place
+			s.set.ids = append(s.set.ids, int32(i))
+		}
 	}
 	f.from = append(f.from, int32(len(f.uses)))
-	f.finder = newFinder(b.literals)
 	return f
 }
 
-// filterBuilder numbers the literals.
+// filterBuilder gathers the literals.
 type filterBuilder struct {
 	*filter
-	literals []string
-	sought   [][]use // by literal
-	index    map[string]int32
+	sought map[string][]sought // by literal
+}
+
+// sought is a use of a literal, where it is looked for, and the set that it is in.
+type sought struct {
+	use
+	place place
+	set   *literalSet
 }
 
 // matcher adds the literals of a matcher, which may be nil. Those of the condition best
@@ -71,48 +96,40 @@ type filterBuilder struct {
 func (b *filterBuilder) matcher(m *matcher, best *textCondition, rule int32) {
 	for i := 0; m != nil && i < len(m.texts); i++ {
 		c := &m.texts[i]
-		c.id = b.count
-		b.count++
-		through := int32(noRule)
-		if c == best {
-			through = rule
+		at := inBlocks
+		if c.field == textError {
+			at = inError
 		}
+		c.id = int32(len(b.conditions))
 		for j, p := range c.patterns {
-			j = min(j, maxTold-1) // those beyond share the last bit
-			b.number(&p.literals)
-			b.number(&p.also)
-			if p.literals.ids == nil || !scanned(c.field) {
-				c.always |= 1 << j
+			bit := uint64(1) << min(j, maxTold-1) // those beyond share the last bit
+			if p.literals.empty() || !scanned(c.field) {
+				c.always |= bit
 			}
-			if p.also.ids == nil {
-				c.single |= 1 << j
+			if p.also.empty() {
+				c.single |= bit
 			}
-			for _, id := range p.literals.ids {
-				b.sought[id] = append(b.sought[id], use{c.id, through, uint8(j), false})
-			}
-			for _, id := range p.also.ids {
-				b.sought[id] = append(b.sought[id], use{c.id, noRule, uint8(j), true})
-			}
+			b.add(&p.literals, at, use{bit, c.id, 0})
+			b.add(&p.also, at, use{bit, c.id, 1})
+		}
+		known := condition{c.single, noRule}
+		if c == best {
+			known.rule = rule
+		}
+		b.conditions = append(b.conditions, known)
+	}
+}
+
+func (b *filterBuilder) add(set *literalSet, at place, u use) {
+	for _, lit := range set.literals {
+		if !strings.Contains(lit, "\x00") { // no text has control codes
+			b.sought[lit] = append(b.sought[lit], sought{u, at, set})
 		}
 	}
 }
 
 // maxTold is how many patterns of a condition are told from each other.
 const maxTold = 64
-
-// number gives each literal of a set its number.
-func (b *filterBuilder) number(set *literalSet) {
-	for _, lit := range set.literals {
-		id, ok := b.index[lit]
-		if !ok {
-			id = int32(len(b.literals))
-			b.index[lit] = id
-			b.literals = append(b.literals, lit)
-			b.sought = append(b.sought, nil)
-		}
-		set.ids = append(set.ids, id)
-	}
-}
 
 // selective returns the condition whose patterns all have literals in a text that is
 // looked through, of several the one with the longest; nil when there is none.

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"regexp/syntax"
 	"slices"
 	"strings"
 )
@@ -63,6 +64,7 @@ func (t *template) fill(value func(group string) []byte) string {
 		return t.source
 	}
 	var b strings.Builder
+	b.Grow(len(t.source) + maxFillBytes)
 	for _, blank := range t.blanks {
 		b.WriteString(blank.before)
 		if v := value(blank.group); fillable(v) {
@@ -88,9 +90,14 @@ func fillable(v []byte) bool {
 }
 
 // isWordByte reports a letter, a digit or an underscore.
-func isWordByte(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_'
-}
+func isWordByte(c byte) bool { return wordBytes[c] }
+
+var wordBytes = func() (table [256]bool) {
+	for c := range table {
+		table[c] = syntax.IsWordChar(rune(c))
+	}
+	return table
+}()
 
 // patterns lists all patterns of the conditions on texts. m may be nil.
 func (m *matcher) patterns() []*pattern {

@@ -9,11 +9,16 @@ type hits struct {
 	list   []hit
 	last   []int32 // by literal: 1 + the index in list of its last hit; 0: none
 	tell   []told  // by condition
+	told   []int32 // the conditions that something is told of
 }
 
 // told says of which patterns of a condition, a bit each, some literal occurs, and some
 // literal of those besides.
-type told struct{ literals, also uint64 }
+type told [2]uint64
+
+// worth returns which patterns can match as far as literals tell, given those that have
+// one set of literals at most.
+func (t *told) worth(single uint64) uint64 { return t[0] & (t[1] | single) }
 
 // hit is an occurrence of a literal in a reading's buffer, and the one before it.
 type hit struct {
@@ -23,27 +28,32 @@ type hit struct {
 
 // find fills h with what f finds in the texts of r, for a set of so many rules.
 func (h *hits) find(f *filter, r *reading, rules int) {
-	for _, old := range h.list {
-		h.last[old.literal] = 0
-		for _, u := range h.filter.usesOf(old.literal) {
-			h.tell[u.condition] = told{}
-		}
+	for i := range h.list {
+		h.last[h.list[i].literal] = 0
 	}
-	h.filter, h.list, h.rules = f, h.list[:0], h.rules[:0]
+	for _, c := range h.told {
+		h.tell[c] = told{}
+	}
+	h.filter, h.list, h.told, h.rules = f, h.list[:0], h.told[:0], h.rules[:0]
 	if f == nil {
 		for range (rules + 63) / 64 {
 			h.rules = append(h.rules, ^uint64(0))
 		}
 		return
 	}
-	h.rules = append(h.rules, f.always...)
-	if literals := len(f.from) - 1; len(h.last) < literals {
+	if literals := len(f.places); len(h.last) < literals {
 		h.last = make([]int32, literals)
 	}
-	if len(h.tell) < int(f.count) {
-		h.tell = make([]told, f.count)
+	if len(h.tell) < len(f.conditions) {
+		h.tell = make([]told, len(f.conditions))
 	}
 	h.gather(r)
+	h.rules = append(h.rules, f.always...)
+	for _, i := range h.told {
+		if c := &f.conditions[i]; c.rule != noRule && h.tell[i].worth(c.single) != 0 {
+			h.rules.set(int(c.rule))
+		}
+	}
 }
 
 // gather adds the literals that were found on the lines, at their places in the client's
@@ -52,13 +62,16 @@ func (h *hits) gather(r *reading) {
 	shown, covered := r.fields[textError], false
 	for i := range r.lines {
 		l := &r.lines[i]
-		inError := shown.start <= l.start && l.end <= shown.end
-		covered = covered || inError
-		for _, o := range r.occurrences[l.found.start:l.found.end] {
-			if inError {
-				h.add(o)
+		shows := shown.start <= l.start && l.end <= shown.end
+		covered = covered || shows
+		found := r.occurrences[l.found.start:l.found.end]
+		for j := range found {
+			o := &found[j]
+			seen := h.filter.places[o.literal]
+			if shows && seen&inError != 0 {
+				h.add(*o)
 			}
-			if l.copy > 0 && int(o.start) >= l.content {
+			if l.copy > 0 && seen&inBlocks != 0 && int(o.start) >= l.content {
 				moved := int32(l.copy - l.content)
 				h.add(occurrence{o.literal, o.start + moved, o.end + moved})
 			}
@@ -66,33 +79,32 @@ func (h *hits) gather(r *reading) {
 	}
 	if !covered { // a body's words stand in for the body in the client's text
 		n := len(r.occurrences)
-		r.occurrences = h.filter.finder.find(r.occurrences, r.lower(shown), shown.start)
+		r.occurrences = h.filter.vocabulary.finder.find(r.occurrences, r.lower(shown), shown.start)
 		for _, o := range r.occurrences[n:] {
-			h.add(o)
+			if h.filter.places[o.literal]&inError != 0 {
+				h.add(o)
+			}
 		}
 	}
 }
 
-// add notes an occurrence of a literal, and what it makes possible.
+// add notes an occurrence of a literal, and what it tells.
 func (h *hits) add(o occurrence) {
-	if int(o.literal) < len(lexicon.words) {
-		return
-	}
-	before := h.last[o.literal]
+	last := &h.last[o.literal]
+	before := *last
 	h.list = append(h.list, hit{o, before})
-	h.last[o.literal] = int32(len(h.list))
+	*last = int32(len(h.list))
 	if before > 0 {
 		return
 	}
-	for _, u := range h.filter.usesOf(o.literal) {
-		if t := &h.tell[u.condition]; u.also {
-			t.also |= 1 << u.pattern
-		} else {
-			t.literals |= 1 << u.pattern
+	uses := h.filter.usesOf(o.literal)
+	for i := range uses {
+		u := &uses[i]
+		t := &h.tell[u.condition]
+		if *t == (told{}) {
+			h.told = append(h.told, u.condition)
 		}
-		if u.rule != noRule {
-			h.rules.set(int(u.rule))
-		}
+		t[u.also&1] |= u.mask
 	}
 }
 
@@ -109,8 +121,8 @@ func (h *hits) match(p *pattern, r *reading, f textField, s span) found {
 	if h.filter == nil {
 		return p.found(p.re.regexp().Match(p.of(r, s)), s)
 	}
-	if p.literals.ids == nil || !scanned(f) {
-		return p.found(p.possible(r, s) && p.re.matches(p.of(r, s)), s)
+	if p.literals.empty() || !scanned(f) {
+		return p.found(p.possible(r, s) && p.re.matches(&r.tries, p.of(r, s)), s)
 	}
 	var first found
 	tries := 0
@@ -127,7 +139,7 @@ func (h *hits) match(p *pattern, r *reading, f textField, s span) found {
 				continue
 			}
 			if tries++; tries > maxTries {
-				return p.found(p.re.matches(p.of(r, s)), s)
+				return p.found(p.re.matches(&r.tries, p.of(r, s)), s)
 			}
 			if m := h.matchAround(p, at, r, within); m.pattern != nil && (first.pattern == nil || m.span.start < first.span.start) {
 				first = m
@@ -151,7 +163,7 @@ func (p *pattern) found(matches bool, s span) found {
 
 // anyIn reports whether a literal of the set occurs inside s, if it has any.
 func (h *hits) anyIn(set *literalSet, s span) bool {
-	if set.ids == nil {
+	if set.empty() {
 		return true
 	}
 	for _, literal := range set.ids {
@@ -183,14 +195,14 @@ func (h *hits) matchAround(p *pattern, at *hit, r *reading, within span) found {
 		return found{p, span{from, within.end}, true}
 	}
 	if p.anchored == nil {
-		if p.possible(r, within) && h.anyIn(&p.also, within) && p.re.matches(p.of(r, within)) {
+		if p.possible(r, within) && h.anyIn(&p.also, within) && p.re.matches(&r.tries, p.of(r, within)) {
 			return found{p, within, false}
 		}
 		return found{}
 	}
 	rest := span{from, within.end}
 	if p.possible(r, rest) && h.anyIn(&p.also, span{int(at.end), rest.end}) &&
-		r.leadsHold(p.leads, within, from) && p.anchored.matches(p.of(r, rest)) {
+		r.leadsHold(p.leads, within, from) && p.anchored.matches(&r.tries, p.of(r, rest)) {
 		return found{p, rest, true}
 	}
 	return found{}

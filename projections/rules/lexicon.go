@@ -1,5 +1,7 @@
 package rules
 
+import "slices"
+
 // cue is what a literal says about the line it stands in.
 type cue uint16
 
@@ -26,7 +28,7 @@ type word struct {
 // lexicon has the words by which the decisive line is told from the others. The
 // words are those of many programs; whole sentences of one program do not belong
 // here but in a rule set.
-var lexicon = buildLexicon(
+var lexicon = slices.Concat(
 	group(cueNoise, false,
 		"deprecat", "experimentalwarning", "npm warn", "npm notice", "trace-warnings", "a complete log of this run",
 		"futurewarning", "userwarning", "runtimewarning", "resourcewarning", "pydantic.dev/", "update available",
@@ -93,34 +95,46 @@ func group(c cue, first bool, literals ...string) []word {
 	return out
 }
 
-// vocabulary is the lexicon made ready for one pass over a line.
+// vocabulary is what is looked for in one pass over a line: the words of the lexicon and
+// the literals of a set of rules.
 type vocabulary struct {
-	words    []word
-	literals []string // of the words
-	finder   *finder  // of the literals
+	finder *finder
+	cues   []cues // by literal
 }
 
-func buildLexicon(groups ...[]word) *vocabulary {
-	v := &vocabulary{}
-	for _, g := range groups {
-		for _, w := range g {
-			v.words = append(v.words, w)
-			v.literals = append(v.literals, w.literal)
+// cues are what a literal says of the line it stands in, by where it stands.
+type cues struct{ first, anywhere cue }
+
+// noRules is the vocabulary of no rules at all.
+var noRules = newVocabulary(nil)
+
+// newVocabulary returns the vocabulary with the literals, which may be some of its words.
+func newVocabulary(literals []string) *vocabulary {
+	literals = slices.Clone(literals)
+	for _, w := range lexicon {
+		literals = append(literals, w.literal)
+	}
+	slices.Sort(literals)
+	literals = slices.Compact(literals)
+	v := &vocabulary{finder: newFinder(literals), cues: make([]cues, len(literals))}
+	for _, w := range lexicon {
+		i, _ := slices.BinarySearch(literals, w.literal)
+		v.cues[i].first |= w.cue
+		if !w.first {
+			v.cues[i].anywhere |= w.cue
 		}
 	}
-	v.finder = newFinder(v.literals)
 	return v
 }
 
-// cue returns what an occurrence says of a line whose content begins at an offset;
-// none when it is of no word or lies before the content.
+// cue returns what an occurrence says of a line whose content begins at an offset.
 func (v *vocabulary) cue(o occurrence, content int) cue {
-	if int(o.literal) >= len(v.words) || int(o.start) < content {
+	switch c := v.cues[o.literal]; {
+	case int(o.start) < content:
 		return 0
+	case int(o.start) == content:
+		return c.first
+	default:
+		return c.anywhere
 	}
-	w := &v.words[o.literal]
-	if w.first && int(o.start) > content {
-		return 0
-	}
-	return w.cue
 }

@@ -66,7 +66,7 @@ func (r *reading) cut(s span, from source) {
 
 // judgeLines gives every line its kind, and finds literals on it. What it is can depend
 // on the lines above.
-func (r *reading) judgeLines(f *finder) {
+func (r *reading) judgeLines(v *vocabulary) {
 	var t tracker
 	for i := range r.lines {
 		l := &r.lines[i]
@@ -84,10 +84,10 @@ func (r *reading) judgeLines(f *finder) {
 		l.indent, l.content, l.stamped = indentOf(raw), l.start+at, stamped
 		low := r.low[l.content:l.end]
 		l.found.start = len(r.occurrences)
-		r.occurrences = f.find(r.occurrences, r.lower(l.span), l.start)
+		r.occurrences = v.finder.find(r.occurrences, r.lower(l.span), l.start)
 		l.found.end = len(r.occurrences)
 		for _, o := range r.occurrences[l.found.start:] {
-			l.cues |= lexicon.cue(o, l.content)
+			l.cues |= v.cue(o, l.content)
 		}
 		switch {
 		case len(low) == 0:

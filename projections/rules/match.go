@@ -129,8 +129,7 @@ func (c *textCondition) first(r *reading, at look) found {
 	s := r.span(c.field, at)
 	worth := ^uint64(0)
 	if r.hits.filter != nil {
-		told := r.hits.tell[c.id]
-		worth = told.literals&(told.also|c.single) | c.always
+		worth = r.hits.tell[c.id].worth(c.single) | c.always
 	}
 	for worth != 0 {
 		i := bits.TrailingZeros64(worth)

@@ -45,8 +45,10 @@ type pattern struct {
 // literalSet is a set of strings to be looked for.
 type literalSet struct {
 	literals []string
-	ids      []int32 // their numbers in the filter of the set of rules
+	ids      []int32 // their numbers in the vocabulary of the set of rules
 }
+
+func (s *literalSet) empty() bool { return len(s.literals) == 0 }
 
 // compilePattern compiles a pattern as rules write it. Each of its alternatives
 // becomes a pattern of its own, in their order, since the literals of one tell more
@@ -193,7 +195,7 @@ func (m found) place(r *reading) int {
 	if m.anchored || bytes.IndexByte(text, '\n') < 0 {
 		return m.span.start
 	}
-	return m.span.start + m.pattern.re.regexp().FindIndex(text)[0]
+	return m.span.start + m.pattern.re.find(&r.tries, text)[0]
 }
 
 // group returns what the first group of that name to catch something caught; nil when
@@ -206,7 +208,7 @@ func (m found) group(r *reading, name string) []byte {
 	if m.anchored {
 		re = m.pattern.anchored
 	}
-	caught := re.regexp().FindSubmatchIndex(m.pattern.of(r, m.span))
+	caught := re.find(&r.tries, m.pattern.of(r, m.span))
 	for n, other := range m.pattern.names {
 		if from, to := caught[2*n], caught[2*n+1]; other == name && from < to {
 			return r.buf[m.span.start+from : m.span.start+to]

@@ -23,17 +23,17 @@ type reading struct {
 	exit        int64        // the exit code as seen or as the client's text tells it
 	exited      bool         // exit holds something
 	hits        hits
-	found       []found // where the texts' conditions of the rule that matched last do
-	signed      []byte  // what the signature is made of
-	shown       []byte  // what people are shown
+	tries       backtracker // of patterns
+	found       []found     // where the texts' conditions of the rule that matched last do
+	signed      []byte      // what the signature is made of
+	shown       []byte      // what people are shown
 }
 
-// read takes in the evidence, and finds the literals of f on its lines. The first of
-// those are the words of the lexicon.
-func (r *reading) read(e *events.Evidence, f *finder) {
+// read takes in the evidence, and finds the literals of the vocabulary on its lines.
+func (r *reading) read(e *events.Evidence, v *vocabulary) {
 	*r = reading{
 		e: *e, buf: r.buf[:0], low: r.low[:0], lines: r.lines[:0], occurrences: r.occurrences[:0],
-		hits: r.hits, found: r.found[:0], signed: r.signed[:0], shown: r.shown[:0],
+		hits: r.hits, tries: r.tries, found: r.found[:0], signed: r.signed[:0], shown: r.shown[:0],
 	}
 	r.field(textCommand, e.Command)
 	r.field(textProtocol, e.ProtocolVersion)
@@ -48,10 +48,9 @@ func (r *reading) read(e *events.Evidence, f *finder) {
 	r.speakers()
 	r.lowerRest()
 	r.readExit()
-	r.judgeLines(f)
+	r.judgeLines(v)
 	r.decisive = r.decide()
 	r.copyBlocks()
-	r.lowerRest()
 }
 
 // field appends one text, cleaned, as the field.
@@ -135,8 +134,8 @@ func (r *reading) copyBlocks() {
 
 func (r *reading) copyLine(l *line) {
 	l.copy = len(r.buf)
-	r.buf = append(r.buf, r.buf[l.content:l.end]...)
-	r.buf = append(r.buf, '\n')
+	r.buf = append(append(r.buf, r.buf[l.content:l.end]...), '\n')
+	r.low = append(append(r.low, r.low[l.content:l.end]...), '\n')
 }
 
 // lowerRest brings low to the length of buf.

@@ -29,6 +29,7 @@ func signatureOf(rule *rule, r *reading, d block) string {
 	told := d.from < d.to
 	signed := r.signed
 	part := func(s string) { signed = append(append(signed, s...), 0) }
+	number := func(n int64) { signed = append(strconv.AppendInt(signed, n, 10), 0) }
 	part(signatureVersion)
 	part(r.enum(enumPhase))
 	part(string(rule.class))
@@ -40,19 +41,21 @@ func signatureOf(rule *rule, r *reading, d block) string {
 		part(string(e.ErrorKind))
 	} else if !told {
 		if r.exited {
-			part(strconv.FormatInt(r.exit, 10))
+			number(r.exit)
 		}
 		part(e.Signal)
 	}
-	part(strconv.Itoa(e.HTTPStatus))
-	part(string(scopeOf(r.bytes(r.fields[textChallenge]))))
+	number(int64(e.HTTPStatus))
+	signed = append(append(signed, scopeOf(r.bytes(r.fields[textChallenge]))...), 0)
 	if e.JSONRPCCode != nil && !r.hollowAnswer() {
-		part(strconv.Itoa(*e.JSONRPCCode))
+		number(int64(*e.JSONRPCCode))
 	}
 	signed = r.appendTold(signed, d)
 	r.signed = signed
 	sum := sha256.Sum256(signed)
-	return string(base32Lower.AppendEncode([]byte("s_"), sum[:10]))
+	name := [18]byte{'s', '_'}
+	base32Lower.Encode(name[2:], sum[:10])
+	return string(name[:])
 }
 
 // scopeOf returns the scope that a WWW-Authenticate header asks for.

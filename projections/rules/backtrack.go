@@ -1,0 +1,225 @@
+package rules
+
+import (
+	"regexp/syntax"
+	"unicode/utf8"
+)
+
+// backtracker runs programs over texts: it tries one way to match after another, in the
+// order of package regexp, and ends with the first that does. On the short texts of
+// failures that takes a small part of the time that package regexp does. What it cannot
+// tell is left to that package: what depends on characters beyond ASCII, and a text with
+// too many ways.
+type backtracker struct {
+	*program
+	text   []byte
+	steps  int     // that may still be taken
+	left   bool    // to package regexp
+	frames []frame // the ways that are still to be tried, the next one last
+	caught []int   // by slot: the offset that was noted last, or -1; empty when nobody asks
+	space  []int   // for who asks
+}
+
+// frame is a way to go on, from an instruction at an offset; or, if pc is negative, an
+// offset to be put back into slot -1-pc.
+type frame struct {
+	pc, at int32
+	more   int32 // of a run that was begun: by how many characters it may change; else fresh
+}
+
+// fresh marks the frame of an instruction that was not begun.
+const fresh = -1
+
+// How many steps a program may take on a text: some, and more for each byte.
+const (
+	stepsForText = 256
+	stepsForByte = 16
+)
+
+// search reports whether p matches somewhere in text, if that is known. Unless caught is
+// empty, it is told where the first match and its groups lie, in the way of package regexp.
+func (b *backtracker) search(p *program, text []byte, caught []int) (matches, known bool) {
+	b.program, b.text, b.caught = p, text, caught
+	b.steps, b.left = stepsForText+stepsForByte*len(text), false
+	for at := int32(0); int(at) <= len(text); at++ {
+		if b.goesOn(0, at) {
+			b.left = int(at) < len(text) && text[at] >= utf8.RuneSelf
+			if matches := b.match(at); matches || b.left {
+				return matches, !b.left
+			}
+		}
+		if p.anchored {
+			break
+		}
+	}
+	return false, true
+}
+
+// goesOn reports whether a match may go on from an instruction at an offset.
+func (b *backtracker) goesOn(pc, at int32) bool {
+	in := &b.insts[pc]
+	return in.ends || int(at) < len(b.text) && in.first.has(b.text[at])
+}
+
+// match reports whether the program matches from an offset on.
+func (b *backtracker) match(at int32) bool {
+	pc := int32(0)
+	b.frames = b.frames[:0]
+	for i := range b.caught {
+		b.caught[i] = -1
+	}
+	b.note(0, at)
+	for pc >= 0 && !b.left {
+		in := &b.insts[pc]
+		next, goes := in.out, true
+		switch in.op {
+		case opMatch:
+			b.note(1, at)
+			return true
+		case opText:
+			text := b.texts[in.arg]
+			goes = has(b.text[at:], text)
+			at += int32(len(text))
+		case opClass:
+			goes = b.takes(in, at)
+			at++
+		case opGreedy:
+			at, goes = b.shorten(pc, at, b.lenRun(in, at))
+		case opLazy:
+			at, goes = b.lengthen(pc, at, in.arg)
+		case opAlt:
+			b.step(1)
+			if !b.goesOn(next, at) {
+				next = in.arg
+				goes = b.goesOn(next, at)
+			} else if b.goesOn(in.arg, at) {
+				b.frames = append(b.frames, frame{in.arg, at, fresh})
+			}
+		case opNote:
+			b.note(in.arg, at)
+		case opAssert:
+			goes = b.holds(syntax.EmptyOp(in.holds), at)
+		case opFail:
+			goes = false
+		}
+		if pc = next; !goes {
+			pc, at = b.back()
+		}
+	}
+	return false
+}
+
+// step counts steps, and gives up after too many.
+func (b *backtracker) step(n int32) {
+	b.steps -= int(n)
+	b.left = b.left || b.steps < 0
+}
+
+// takes reports whether a class takes the character at an offset.
+func (b *backtracker) takes(in *inst, at int32) bool {
+	if int(at) == len(b.text) {
+		return false
+	}
+	c := b.text[at]
+	if c >= utf8.RuneSelf {
+		b.left = b.left || in.takes.has(c)
+		return false
+	}
+	return in.takes.has(c)
+}
+
+// lenRun returns how many characters a run takes at most.
+func (b *backtracker) lenRun(in *inst, at int32) int32 {
+	n := int32(0)
+	for n < in.arg && b.takes(in, at+n) {
+		n++
+	}
+	b.step(n)
+	return n
+}
+
+// shorten ends a greedy run, which begins before at, up to so many characters behind that
+// offset, as far as the match may go on from there.
+func (b *backtracker) shorten(pc, at, more int32) (end int32, goes bool) {
+	out := b.insts[pc].out
+	for ; more >= 0; more-- {
+		if b.goesOn(out, at+more) {
+			if more > 0 {
+				b.frames = append(b.frames, frame{pc, at, more - 1})
+			}
+			return at + more, true
+		}
+	}
+	return 0, false
+}
+
+// lengthen ends a lazy run, which reaches to at, there or up to so many characters behind
+// that offset, as soon as the match may go on from there.
+func (b *backtracker) lengthen(pc, at, more int32) (end int32, goes bool) {
+	in := &b.insts[pc]
+	for {
+		if b.goesOn(in.out, at) {
+			if more > 0 {
+				b.frames = append(b.frames, frame{pc, at, more})
+			}
+			return at, true
+		}
+		if more == 0 || !b.takes(in, at) {
+			return 0, false
+		}
+		at++
+		more--
+		b.step(1)
+	}
+}
+
+// back returns the next way to go on; a negative pc when none is left.
+func (b *backtracker) back() (pc, at int32) {
+	b.step(1)
+	for n := len(b.frames) - 1; n >= 0; n = len(b.frames) - 1 {
+		f := b.frames[n]
+		b.frames = b.frames[:n]
+		if f.pc < 0 {
+			b.caught[-1-f.pc] = int(f.at)
+			continue
+		}
+		if f.more == fresh {
+			return f.pc, f.at
+		}
+		in, goes := &b.insts[f.pc], false
+		if in.op == opGreedy {
+			at, goes = b.shorten(f.pc, f.at, f.more)
+		} else if b.takes(in, f.at) {
+			at, goes = b.lengthen(f.pc, f.at+1, f.more-1)
+		}
+		if goes {
+			return in.out, at
+		}
+	}
+	return -1, 0
+}
+
+// note notes an offset in a slot, if anybody asks.
+func (b *backtracker) note(slot, at int32) {
+	if len(b.caught) == 0 {
+		return
+	}
+	b.frames = append(b.frames, frame{pc: -1 - slot, at: int32(b.caught[slot])})
+	b.caught[slot] = int(at)
+}
+
+// holds reports whether assertions hold at an offset.
+func (b *backtracker) holds(all syntax.EmptyOp, at int32) bool {
+	if all == syntax.EmptyWordBoundary { // which is asked for most
+		before := at > 0 && isWordByte(b.text[at-1])
+		return before != (int(at) < len(b.text) && isWordByte(b.text[at]))
+	}
+	before, behind := rune(-1), rune(-1)
+	if at > 0 {
+		before = rune(b.text[at-1])
+	}
+	if int(at) < len(b.text) {
+		behind = rune(b.text[at])
+	}
+	return all&^syntax.EmptyOpContext(before, behind) == 0
+}
