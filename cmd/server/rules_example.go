@@ -9,7 +9,7 @@ import (
 	"maps"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 
 	"mcpledger/events"
 )

@@ -7,13 +7,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 )
 
 // Bounds on a rule set.
@@ -53,35 +52,6 @@ func (p *parser) fail(n *yaml.Node, format string, args ...any) {
 	p.errs = append(p.errs, &ParseError{
 		Name: p.name, Line: n.Line, Column: n.Column, Rule: p.rule, Detail: fmt.Sprintf(format, args...),
 	})
-}
-
-// yamlLine finds the line in the errors of the yaml package, which has no type for it.
-var yamlLine = regexp.MustCompile(`line (\d+): (?s:(.*))`)
-
-// The errors of which the yaml package tells the line one too low, and those of them
-// that it tells the beginning of: the list or mapping in which something is wrong.
-var (
-	yamlLow  = regexp.MustCompile(`^did not find expected (?:node content|key|'-' indicator|',' or|<)`)
-	yamlOpen = regexp.MustCompile(`^did not find expected (?:key|'-' indicator|',' or)`)
-)
-
-// yamlFault gives an error of the yaml package its place in text.
-func yamlFault(name string, text []byte, err error) *ParseError {
-	fault := &ParseError{Name: name, Detail: strings.TrimPrefix(err.Error(), "yaml: ")}
-	if errors.Is(err, io.EOF) {
-		fault.Detail = "empty"
-	} else if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
-		fault.Line, _ = strconv.Atoi(m[1]) // digits: cannot fail on a text this short
-		fault.Detail = m[2]
-	}
-	if yamlLow.MatchString(fault.Detail) {
-		lines := bytes.Count(bytes.TrimRight(text, "\n"), []byte("\n")) + 1
-		fault.Line = min(fault.Line+1, lines) // what is missing at the end is told of the line behind it
-	}
-	if yamlOpen.MatchString(fault.Detail) {
-		fault.Detail += ", in the list or mapping that begins here"
-	}
-	return fault
 }
 
 // document returns the mapping at the top of the one document in text.
@@ -152,6 +122,16 @@ func (p *parser) fields(n *yaml.Node, required []string, known map[string]func(*
 	}
 }
 
+// valueOf returns the value of a key of a mapping, nil if n is none or has no such key.
+func valueOf(n *yaml.Node, key string) *yaml.Node {
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
 // list calls item for each element; one scalar or mapping stands for a list of one.
 func (p *parser) list(n *yaml.Node, item func(*yaml.Node)) {
 	if n.Kind != yaml.SequenceNode {
@@ -175,10 +155,14 @@ func (p *parser) text(n *yaml.Node) string {
 }
 
 func (p *parser) boolean(n *yaml.Node) bool {
-	if n.Kind != yaml.ScalarNode || n.Value != "true" && n.Value != "false" {
-		p.fail(n, "true or false is expected")
+	switch n.Value {
+	case "true", "True", "TRUE":
+		return true
+	case "false", "False", "FALSE":
+		return false
 	}
-	return n.Value == "true"
+	p.fail(n, "true or false is expected")
+	return false
 }
 
 func (p *parser) count(n *yaml.Node) int {
@@ -190,9 +174,10 @@ func (p *parser) count(n *yaml.Node) int {
 	return v
 }
 
-func (p *parser) duration(n *yaml.Node) time.Duration {
+// duration reads a duration of at least so long.
+func (p *parser) duration(n *yaml.Node, least time.Duration) time.Duration {
 	d, err := time.ParseDuration(n.Value)
-	if n.Kind != yaml.ScalarNode || err != nil || d < 0 || d > 10*365*24*time.Hour {
+	if n.Kind != yaml.ScalarNode || err != nil || d < least || d > 10*365*24*time.Hour {
 		p.fail(n, "a duration such as 15m or 24h is expected")
 		return 0
 	}

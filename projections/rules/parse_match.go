@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 
 	"mcpledger/events"
 )
@@ -90,6 +90,9 @@ func (p *parser) numbers(n *yaml.Node, field numberField) numberCondition {
 		switch word := p.text(n); word {
 		case wordNone:
 			c.absent = true
+			if field == numberStderrBytes || field == numberJunkLines {
+				c.ranges = append(c.ranges, numberRange{}) // what is counted is known always
+			}
 		case wordAny:
 			c.ranges = append(c.ranges, numberRange{math.MinInt64, math.MaxInt64})
 		default:

@@ -1,7 +1,7 @@
 package rules
 
 import (
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 )
 
 // abandonedID is the id of the verdict on attempts found unfinished.
@@ -16,7 +16,7 @@ func (p *parser) rules(n *yaml.Node, d *defaults) []rule {
 		return nil
 	}
 	out := make([]rule, 0, len(n.Content))
-	seen := map[string]bool{abandonedID: true}
+	seen := map[string]bool{}
 	for _, item := range n.Content {
 		r := p.oneRule(item, d)
 		p.unique(item, seen, r.id)
@@ -31,20 +31,22 @@ func (p *parser) rules(n *yaml.Node, d *defaults) []rule {
 	return out
 }
 
-// unique reports an id that an earlier rule has.
+// unique reports an id of a rule that an earlier rule has, or that stands for attempts
+// found unfinished.
 func (p *parser) unique(n *yaml.Node, seen map[string]bool, id string) {
-	if id != "" && seen[id] {
-		p.fail(n, "the id is taken by another rule")
+	switch {
+	case id == abandonedID:
+		p.fail(valueOf(n, "id"), "%q stands for the verdict under the key of that name", id)
+	case id != "" && seen[id]:
+		p.fail(valueOf(n, "id"), "the id is taken by another rule")
 	}
 	seen[id] = true
 }
 
 // open makes n's id, if it has one, the rule that errors name.
 func (p *parser) open(n *yaml.Node) {
-	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == "id" {
-			p.rule = n.Content[i+1].Value
-		}
+	if id := valueOf(n, "id"); id != nil {
+		p.rule = id.Value
 	}
 }
 
@@ -92,11 +94,12 @@ func (p *parser) settle(n *yaml.Node, r *rule, d *defaults) {
 	if r.own.retry != nil {
 		r.retry = *r.own.retry
 	}
+	hint := valueOf(n, "hint")
 	if len(r.hint.source) > maxHintBytes {
-		p.fail(n, "hint of %d bytes, at most %d are allowed", len(r.hint.source), maxHintBytes)
+		p.fail(hint, "hint of %d bytes, at most %d are allowed", len(r.hint.source), maxHintBytes)
 	}
 	if name, ok := r.hint.compile(&r.match); !ok {
-		p.fail(n, "the hint names {%s}, and no pattern of the rule has a group of that name", name)
+		p.fail(hint, "the hint names {%s}, and no pattern of the rule has a group of that name", name)
 	}
 }
 

@@ -3,7 +3,7 @@ package rules
 import (
 	"regexp"
 
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 )
 
 // Classes, Dispositions and Gates list the words a rule may use.
@@ -104,9 +104,9 @@ func (p *parser) policy(n *yaml.Node) SkipPolicy {
 	policy := SkipPolicy{Requalify: true}
 	p.fields(n, []string{"after"}, map[string]func(*yaml.Node){
 		"after": func(n *yaml.Node) { policy.After = p.count(n) },
-		"over":  func(n *yaml.Node) { policy.MinSpan = p.duration(n) },
+		"over":  func(n *yaml.Node) { policy.MinSpan = p.duration(n, 0) },
 		"for": func(n *yaml.Node) {
-			p.list(n, func(n *yaml.Node) { policy.TTL = append(policy.TTL, p.duration(n)) })
+			p.list(n, func(n *yaml.Node) { policy.TTL = append(policy.TTL, p.duration(n, 1)) })
 		},
 		"requalify": func(n *yaml.Node) { policy.Requalify = p.boolean(n) },
 	})
@@ -123,8 +123,8 @@ func (p *parser) brake(n *yaml.Node) Brake {
 	var b Brake
 	p.fields(n, []string{"failures"}, map[string]func(*yaml.Node){
 		"failures": func(n *yaml.Node) { b.Failures = p.count(n) },
-		"within":   func(n *yaml.Node) { b.Within = p.duration(n) },
-		"for":      func(n *yaml.Node) { b.For = p.duration(n) },
+		"within":   func(n *yaml.Node) { b.Within = p.duration(n, 0) },
+		"for":      func(n *yaml.Node) { b.For = p.duration(n, 0) },
 	})
 	if b.Failures > 0 && (b.Within == 0 || b.For == 0) {
 		p.fail(n, `a brake needs "within" and "for"`)

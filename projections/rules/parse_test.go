@@ -41,12 +41,17 @@ func mustParse(t rapid.TB, text string) *rules.Set {
 func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 	for _, tc := range []struct{ name, text, want string }{
 		{"an empty file", "", "test.yaml: empty"},
-		{"broken YAML", "name: mine\nrules: [", "test.yaml:2: did not find expected node content"},
-		{"a key with a wrong indent", "name: mine\nversion: 1\nrules:\n  - id: a\n   class: auth\n", "test.yaml:4: did not find expected '-' indicator, in the list or mapping that begins here"},
-		{"a brace that is not closed", "name: mine\nversion: 1\nrules:\n  - {id: a, class: auth\n  - {id: b}\n", "test.yaml:4: did not find expected ',' or '}', in the list or mapping that begins here"},
-		{"a quote inside quotes", "rules:\n  - {id: a, hint: 'it's'}\n", "test.yaml:2: did not find expected ',' or '}'"},
-		{"a tab", "rules:\n\t- id: a\n", "test.yaml:2: found character that cannot start any token"},
-		{"a colon in a text without quotes", "rules:\n  - id: a\n    hint: see: this\n", "test.yaml:3: mapping values are not allowed"},
+		{"a list that is not closed", "name: mine\nrules: [", "test.yaml:2:9: did not find expected node content"},
+		{"a list that is not closed in the last line", "rules: [\n", "test.yaml:1:9: did not find expected node content"},
+		{"a key with a wrong indent", "name: mine\nversion: 1\nrules:\n  - id: a\n   class: auth\n", "test.yaml:5:4: did not find expected '-' indicator, while parsing a block collection that begins in line 4, column 3"},
+		{"a brace that is not closed", "name: mine\nversion: 1\nrules:\n  - {id: a, class: auth\n  - {id: b}\n", "test.yaml:5:5: did not find expected ',' or '}', while parsing a flow mapping that begins in line 4, column 5"},
+		{"a quote inside quotes", "rules:\n  - {id: a, hint: 'it's'}\n", "test.yaml:2:23: did not find expected ',' or '}'"},
+		{"a quote that is not closed", "name: 'mine\nversion: 1\n", "test.yaml:2:11: found unexpected end of stream, while scanning a quoted scalar that begins in line 1, column 7"},
+		{"an escape that there is not", "name: \"é\\d\"\n", "test.yaml:1:9: found unknown escape character"},
+		{"a tab", "rules:\n\t- id: a\n", "test.yaml:2:1: found character that cannot start any token"},
+		{"a colon in a text without quotes", "rules:\n  - id: a\n    hint: see: this\n", "test.yaml:3:14: mapping values are not allowed"},
+		{"a character that is none", "name: mine\n# Gr\xfc\xdfe\n", "test.yaml:2:5: "},
+		{"a control character", "name: mine\n# é\x00\n", "test.yaml:2:4: control characters are not allowed"},
 		{"an unknown key", "name: mine\nversion: 1\nruls: []\nrules:\n  - {id: last, class: unknown, disposition: transient}\n", "test.yaml:3:1: unknown key \"ruls\""},
 		{"an unknown key of a rule", withRules("  - {id: a, class: auth, disposition: auth, hnt: x}\n"), "test.yaml:4:45: rule a: unknown key \"hnt\""},
 		{"an unknown field of match", withRules("  - {id: a, match: {stder: x}, class: auth, disposition: auth}\n"), "test.yaml:4:21: rule a: unknown key \"stder\""},
@@ -57,12 +62,14 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 		{"a long pattern", withRules("  - {id: a, match: {text: '" + strings.Repeat("a", 1025) + "'}, class: auth, disposition: auth}\n"), "at most 1024 are allowed"},
 		{"a bad range", withRules("  - {id: a, match: {http_status: 500..400}, class: auth, disposition: auth}\n"), "\"500..400\" is no number and no range"},
 		{"a match without a condition", withRules("  - {id: a, match: {}, class: auth, disposition: auth}\n"), "rule a: a match without a condition"},
-		{"two rules with one id", withRules("  - {id: last, match: {text: x}, class: auth, disposition: auth}\n"), "rule last: the id is taken by another rule"},
-		{"a hint with a name no pattern catches", withRules("  - {id: a, match: {text: 'x'}, class: auth, disposition: auth, hint: 'See {file}.'}\n"), "the hint names {file}"},
+		{"two rules with one id", withRules("  - {id: last, match: {text: x}, class: auth, disposition: auth}\n"), "test.yaml:5:10: rule last: the id is taken by another rule"},
+		{"the id of what is not matched", withRules("  - {id: abandoned, match: {text: x}, class: auth, disposition: auth}\n"), `test.yaml:4:10: rule abandoned: "abandoned" stands for the verdict under the key of that name`},
+		{"a hint with a name no pattern catches", withRules("  - {id: a, match: {text: 'x'}, class: auth, disposition: auth, hint: 'See {file}.'}\n"), "test.yaml:4:71: rule a: the hint names {file}"},
 		{"a hint with an empty name", withRules("  - {id: a, match: {text: '(x)'}, class: auth, disposition: auth, hint: 'See {|it}.'}\n"), "the hint names {}"},
 		{"a last rule that does not match everything", "name: mine\nversion: 1\nrules:\n  - {id: a, match: {text: x}, class: auth, disposition: auth}\n", "test.yaml:4:5: rule a: the last rule must match everything"},
 		{"a policy without a duration", "policies: {auth: {after: 1}}\n" + minimal, `a policy that skips needs "for"`},
 		{"a bad duration", "policies: {auth: {after: 1, for: 1 day}}\n" + minimal, "a duration such as 15m or 24h is expected"},
+		{"a skip of no time", "policies: {auth: {after: 1, for: [1h, 0s]}}\n" + minimal, "test.yaml:1:39: a duration such as 15m or 24h is expected"},
 		{"a brake without times", "brake: {failures: 3}\n" + minimal, `a brake needs "within" and "for"`},
 		{"an alias", "name: &n mine\nversion: 1\nrules:\n  - {id: *n, class: unknown, disposition: transient}\n", "anchors and aliases are not allowed"},
 		{"a second document", minimal + "---\nname: b\n", "a second document"},
@@ -228,6 +235,23 @@ func TestSchemaHasTheParsersKeys(t *testing.T) {
 		slices.Sort(keys)
 		if diff := cmp.Diff(strings.Split(m[1], ", "), keys); diff != "" {
 			t.Errorf("%s (-parser +schema):\n%s", tc.name, diff)
+		}
+	}
+}
+
+// What is counted is known always, so that none of it is 0.
+func TestNoneIsNothingCounted(t *testing.T) {
+	s := mustParse(t, withRules("  - {id: quiet, match: {stderr_bytes: none, junk_lines: none}, class: config, disposition: auth}\n"))
+	for _, tc := range []struct {
+		e    events.Evidence
+		want string
+	}{
+		{events.Evidence{}, "quiet"},
+		{events.Evidence{StderrBytes: 1}, "last"},
+		{events.Evidence{StdoutJunk: &events.Junk{Count: 1}}, "last"},
+	} {
+		if got := s.Classify(tc.e).Rule; got != tc.want {
+			t.Errorf("%+v is judged by %q, want %q", tc.e, got, tc.want)
 		}
 	}
 }
