@@ -3,8 +3,7 @@ package rules
 import (
 	"fmt"
 	"slices"
-
-	"mcpledger/events"
+	"strings"
 )
 
 // Warning is something in a set that is allowed and probably no intention.
@@ -14,10 +13,10 @@ type Warning struct {
 	Detail string
 }
 
-// Check returns warnings about rules that can never match, because an earlier rule takes
-// all they could or because what they ask for cannot be; about patterns that match every
-// text; and about hints that may be shown with a gap in them. A set without warnings may
-// still have rules that never match; only plain cases are seen.
+// Check returns warnings about rules and gates that can never match, because earlier ones
+// take all they could or because what they ask for cannot be; about patterns that match
+// every text; and about hints that may be shown with a gap in them. A set without
+// warnings may still have rules that never match; only plain cases are seen.
 func (s *Set) Check() []Warning {
 	var out []Warning
 	warn := func(id string, line int, detail string) {
@@ -34,6 +33,7 @@ func (s *Set) Check() []Warning {
 	for i := range s.gates {
 		g := &s.gates[i]
 		warn(g.id, g.line, idlePattern(&g.match, g.unless))
+		warn(g.id, g.line, s.neverGates(i))
 	}
 	warn(s.abandoned.id, s.abandoned.line, s.abandoned.hint.fault(&s.abandoned.match))
 	return out
@@ -50,121 +50,51 @@ func idlePattern(match, unless *matcher) string {
 	return ""
 }
 
-// neverMatches says why the i-th rule can never match; empty when it may.
+// neverMatches says why the i-th rule can never match; empty when it may. A rule that is
+// weak gives way, and one with unless lets something through, so neither takes all.
 func (s *Set) neverMatches(i int) string {
 	r := &s.rules[i]
 	if fault := r.match.contradiction(r.unless); fault != "" {
 		return "can never match: " + fault
 	}
+	var above []taker
 	for j := range s.rules[:i] {
-		if above := &s.rules[j]; above.takesAll(r) {
-			return fmt.Sprintf("can never match: rule %s above it takes everything it could", above.id)
+		if rule := &s.rules[j]; !rule.weak && rule.unless == nil {
+			above = append(above, taker{rule.id, &rule.match})
 		}
 	}
-	return ""
+	return takenInWords("rule", r.match.takenBy(above))
 }
 
-// takesAll reports whether the rule matches whatever the other one does.
-func (r *rule) takesAll(other *rule) bool {
-	return !r.weak && r.unless == nil && r.match.covers(&other.match)
+// neverGates is neverMatches for the i-th gate.
+func (s *Set) neverGates(i int) string {
+	g := &s.gates[i]
+	if fault := g.match.contradiction(g.unless); fault != "" {
+		return "can never match: " + fault
+	}
+	given := slices.ContainsFunc(s.rules, func(r rule) bool { return slices.Contains(g.classes, r.class) })
+	if len(g.classes) > 0 && !given {
+		return "can never match: no rule gives its class"
+	}
+	var above []taker
+	for j := range s.gates[:i] {
+		gate := &s.gates[j]
+		wider := len(gate.classes) == 0 || len(g.classes) > 0 && subset(g.classes, gate.classes)
+		if gate.unless == nil && wider {
+			above = append(above, taker{gate.id, &gate.match})
+		}
+	}
+	return takenInWords("gate", g.match.takenBy(above))
 }
 
-// covers reports whether each condition of m holds wherever those of other do.
-func (m *matcher) covers(other *matcher) bool {
-	for i := range m.enums {
-		if !slices.ContainsFunc(other.enums, func(c enumCondition) bool { return m.enums[i].covers(&c) }) {
-			return false
-		}
+func takenInWords(what string, takers []string) string {
+	switch len(takers) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("can never match: %s %s above it takes everything it could", what, takers[0])
 	}
-	for i := range m.numbers {
-		if !slices.ContainsFunc(other.numbers, func(c numberCondition) bool { return m.numbers[i].covers(&c) }) {
-			return false
-		}
-	}
-	for _, c := range m.flags {
-		if !slices.Contains(other.flags, c) {
-			return false
-		}
-	}
-	for i := range m.texts {
-		if !slices.ContainsFunc(other.texts, func(c textCondition) bool { return m.texts[i].covers(&c) }) {
-			return false
-		}
-	}
-	return true
-}
-
-func (c *enumCondition) covers(other *enumCondition) bool {
-	return c.field == other.field && subset(other.values, c.values)
-}
-
-func (c *numberCondition) covers(other *numberCondition) bool {
-	if c.field != other.field || other.absent && !c.absent {
-		return false
-	}
-	for _, r := range other.ranges {
-		if !slices.ContainsFunc(c.ranges, func(mine numberRange) bool { return mine.from <= r.from && r.to <= mine.to }) {
-			return false
-		}
-	}
-	return true
-}
-
-func (c *textCondition) covers(other *textCondition) bool {
-	if c.field != other.field {
-		return false
-	}
-	for _, p := range other.patterns {
-		if !slices.ContainsFunc(c.patterns, func(mine *pattern) bool { return mine.source == p.source }) {
-			return false
-		}
-	}
-	return true
-}
-
-func subset[T comparable](part, whole []T) bool {
-	for _, v := range part {
-		if !slices.Contains(whole, v) {
-			return false
-		}
-	}
-	return true
-}
-
-// contradiction says why the conditions cannot all hold, with unless, which may be
-// nil; empty when nothing speaks against it.
-func (m *matcher) contradiction(unless *matcher) string {
-	if unless != nil && unless.heldBy(m) {
-		return "unless holds whenever match does"
-	}
-	var stdio bool
-	for _, c := range m.enums {
-		stdio = stdio || c.field == enumTransport && slices.Equal(c.values, []string{string(events.TransportStdio)})
-	}
-	for _, c := range m.numbers {
-		if stdio && c.field == numberHTTPStatus && !c.absent {
-			return "a server over stdio has no HTTP status"
-		}
-	}
-	return ""
-}
-
-// heldBy reports whether some single condition of m holds wherever those of match do.
-func (m *matcher) heldBy(match *matcher) bool {
-	var singles []matcher
-	for i := range m.enums {
-		singles = append(singles, matcher{enums: m.enums[i : i+1]})
-	}
-	for i := range m.numbers {
-		singles = append(singles, matcher{numbers: m.numbers[i : i+1]})
-	}
-	for i := range m.flags {
-		singles = append(singles, matcher{flags: m.flags[i : i+1]})
-	}
-	for i := range m.texts {
-		singles = append(singles, matcher{texts: m.texts[i : i+1]})
-	}
-	return slices.ContainsFunc(singles, func(one matcher) bool { return one.covers(match) })
+	return fmt.Sprintf("can never match: %ss %s above it take everything it could", what, strings.Join(takers, ", "))
 }
 
 // fault says why the hint may be shown with a gap or a brace in it; empty when it is

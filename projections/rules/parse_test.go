@@ -178,6 +178,14 @@ func TestWhatIsProbablyNoIntentionIsWarnedOf(t *testing.T) {
 		{"a group may be left out", "  - {id: b, match: {text: 'a(?: (?P<file>x))?'}, class: auth, disposition: auth, hint: 'See {file}.'}\n", "may not catch"},
 		{"a group may catch nothing", "  - {id: b, match: {text: 'a (?P<file>x*)'}, class: auth, disposition: auth, hint: 'See {file}.'}\n", "may not catch"},
 		{"one branch has no group", "  - {id: b, match: {text: 'a (?:(?P<file>x)|y)'}, class: auth, disposition: auth, hint: 'See {file}.'}\n", "may not catch"},
+		{"a pattern above finds each of its literals", "  - {id: a, match: {text: 'module|package'}, class: auth, disposition: auth}\n  - {id: b, match: {text: ['No module named (?P<m>x+)', 'bad Package$']}, class: auth, disposition: auth}\n", "rule a above it takes everything"},
+		{"any is every block", "  - {id: a, match: {any: module}, class: auth, disposition: auth}\n  - {id: b, match: {text: 'no module'}, class: auth, disposition: auth}\n", "rule a above it takes everything"},
+		{"ranges above meet", "  - {id: a, match: {http_status: [450..499, 400..449]}, class: auth, disposition: auth}\n  - {id: b, match: {http_status: 410..490}, class: auth, disposition: auth}\n", "rule a above it takes everything"},
+		{"two rules share its values", "  - {id: a, match: {phase: spawn}, class: auth, disposition: auth}\n  - {id: c, match: {phase: [connect, handshake]}, class: auth, disposition: auth}\n  - {id: b, match: {phase: [handshake, spawn], text: x}, class: auth, disposition: auth}\n", "rules c, a above it take everything"},
+		{"two rules share its numbers", "  - {id: a, match: {exit_code: none}, class: auth, disposition: auth}\n  - {id: c, match: {exit_code: 1..}, class: auth, disposition: auth}\n  - {id: b, match: {exit_code: [none, 3]}, class: auth, disposition: auth}\n", "rules c, a above it take everything"},
+		{"two rules share its patterns", "  - {id: a, match: {text: x}, class: auth, disposition: auth}\n  - {id: c, match: {text: y}, class: auth, disposition: auth}\n  - {id: b, match: {text: 'x|y'}, class: auth, disposition: auth}\n", "rules a, c above it take everything"},
+		{"no status is so high", "  - {id: b, match: {http_status: [0, 1000..]}, class: auth, disposition: auth}\n", "no http_status is such a number"},
+		{"nothing takes less than no time", "  - {id: b, match: {elapsed_ms: ..0}, class: auth, disposition: auth}\n", "no elapsed_ms is such a number"},
 		{"stdio has no status", "  - {id: b, match: {transport: stdio, http_status: 401}, class: auth, disposition: auth}\n", "a server over stdio has no HTTP status"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -187,11 +195,25 @@ func TestWhatIsProbablyNoIntentionIsWarnedOf(t *testing.T) {
 			}
 		})
 	}
-	gate := mustParse(t, minimal+"gates:\n  - {id: b, match: {location: ''}, gate: auth_required}\n").Check()
-	if len(gate) != 1 || gate[0].Rule != "b" || gate[0].Line != 6 {
-		t.Errorf("got %+v, want one warning about the gate with an empty pattern", gate)
+	for name, gates := range map[string]string{
+		"the pattern \"\" matches every text": "{id: b, match: {location: ''}, gate: auth_required}",
+		"unless holds whenever match does":    "{id: b, match: {http_status: 401}, unless: {http_status: 400..499}, gate: auth_required}",
+		"no rule gives its class":             "{id: b, match: {http_status: 401}, class: [auth, timeout], gate: auth_required}",
+		"gate a above it takes everything":    "{id: a, match: {http_status: [401, 403]}, gate: auth_required}, {id: b, match: {http_status: 403, text: scope}, class: unknown, gate: insufficient_scope}",
+	} {
+		got := mustParse(t, minimal+"gates: ["+gates+"]\n").Check()
+		if len(got) != 1 || got[0].Rule != "b" || got[0].Line != 5 || !strings.Contains(got[0].Detail, name) {
+			t.Errorf("got %+v, want one warning about gate b that says %q", got, name)
+		}
 	}
 	for name, fine := range map[string]string{
+		"a longer word above":           "  - {id: a, match: {text: modules}, class: auth, disposition: auth}\n  - {id: b, match: {text: module}, class: auth, disposition: auth}\n",
+		"a word at its end above":       "  - {id: a, match: {text: 'module$'}, class: auth, disposition: auth}\n  - {id: b, match: {text: 'no module'}, class: auth, disposition: auth}\n",
+		"a word in capitals above":      "  - {id: a, match: {text: '(?-i:Module)'}, class: auth, disposition: auth}\n  - {id: b, match: {text: 'no module'}, class: auth, disposition: auth}\n",
+		"the decisive block is no any":  "  - {id: a, match: {text: module}, class: auth, disposition: auth}\n  - {id: b, match: {any: 'no module'}, class: auth, disposition: auth}\n",
+		"ranges above leave one out":    "  - {id: a, match: {http_status: [400..449, 451..499]}, class: auth, disposition: auth}\n  - {id: b, match: {http_status: 410..490}, class: auth, disposition: auth}\n",
+		"rules above leave one out":     "  - {id: a, match: {phase: spawn}, class: auth, disposition: auth}\n  - {id: b, match: {phase: [spawn, connect]}, class: auth, disposition: auth}\n",
+		"numbers that were not seen":    "  - {id: a, match: {exit_code: any}, class: auth, disposition: auth}\n  - {id: b, match: {exit_code: none}, class: auth, disposition: auth}\n",
 		"a rule that lets some through": "  - {id: a, match: {text: x}, unless: {phase: connect}, class: auth, disposition: auth}\n  - {id: b, match: {text: x}, class: auth, disposition: auth}\n",
 		"a field that must be empty":    "  - {id: a, match: {text: '\\A\\z'}, class: auth, disposition: auth}\n",
 		"other words":                   "  - {id: a, match: {text: ['a (?P<file>x)', y]}, class: auth, disposition: auth, hint: 'See {file|it}.'}\n",
