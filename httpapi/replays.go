@@ -161,8 +161,11 @@ func (a *API) StartReplay(ctx context.Context, r api.StartReplayRequestObject) (
 	if opts.Until, err = parseBound("until", r.Body.Until); err != nil {
 		return nil, err
 	}
-	if !opts.Until.IsZero() && !opts.Since.Before(opts.Until) {
-		return nil, refuse(codeBadBody, "until: %s is not after since, so nothing would be counted", r.Body.Until)
+	switch err := opts.Check(ctx, a.log); {
+	case errors.Is(err, replay.ErrEmptySpan), errors.Is(err, replay.ErrUnknownServer):
+		return nil, refuse(codeBadBody, "nothing would be counted: %v", err)
+	case err != nil:
+		return nil, err
 	}
 	j := a.newReplay(set, opts)
 	if !a.replays.add(j) {

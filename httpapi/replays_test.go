@@ -175,6 +175,7 @@ func TestAReplayThatIsNotOneIsRefused(t *testing.T) {
 		`{"rules":"rules: ["}`:         {422, "invalid_rules"},
 		`{"rules":""}`:                 {422, "invalid_rules"},
 		`{"rules":{"set":"default"},"since":"yesterday"}`:                                           {400, "bad_body"},
+		`{"rules":{"set":"default"},"servers":["wether"]}`:                                          {400, "bad_body"},
 		`{"rules":{"set":"default"},"until":"2026"}`:                                                {400, "bad_body"},
 		`{"rules":{"set":"default"},"since":"2026-03-05T00:00:00Z","until":"2026-03-04T00:00:00Z"}`: {400, "bad_body"},
 		`{"rules":{"set":"default"},"server":"x"}`:                                                  {400, "bad_body"},

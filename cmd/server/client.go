@@ -61,7 +61,7 @@ func (e *problem) Error() string {
 
 // wrongUsage reports whether the request asked for what no service could answer.
 func (e *problem) wrongUsage() bool {
-	return slices.Contains([]string{"invalid_parameter", "invalid_at", "invalid_limit", "at_in_future", "unknown_rules"}, e.Code)
+	return slices.Contains([]string{"invalid_parameter", "invalid_at", "invalid_limit", "at_in_future", "unknown_rules", "bad_body"}, e.Code)
 }
 
 // isUnreachable reports whether err is that nobody answered, or somebody who is no

@@ -66,8 +66,8 @@ func (p *program) replayCommand() *cobra.Command {
 		worst := exitOK
 		for _, set := range sets {
 			report, err := p.replay(cmd.Context(), set, opts)
-			if errors.Is(err, replay.ErrUnknownServer) {
-				return usagef("--server: %v", err)
+			if errors.Is(err, replay.ErrUnknownServer) || errors.Is(err, replay.ErrEmptySpan) {
+				return usagef("nothing would be counted: %v", err)
 			}
 			if err != nil {
 				return err

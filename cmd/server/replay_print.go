@@ -17,7 +17,7 @@ func (p *program) printReplays(reports []replay.Report) error {
 	if p.json {
 		return p.printJSON(reports)
 	}
-	fmt.Fprintf(p.stdout, "Beside %s, over %s\n\n", setInWords(reports[0].Baseline), count(int(reports[0].Events), "event"))
+	fmt.Fprintf(p.stdout, "Beside %s, over %s\n\n", setInWords(reports[0].Baseline), eventsInWords(reports[0]))
 	t := newTable(p.stdout, "SET", "RECLASSIFIED", "ATTEMPTS AVOIDED", "TIME", "RECOVERIES DELAYED", "DELAY", "GOOD CALLS REFUSED", "UNKNOWN", "VERDICT")
 	for _, r := range reports {
 		sum := r.Totals
@@ -45,7 +45,7 @@ func (p *program) printReplay(r replay.Report) error {
 		return p.printJSON(r)
 	}
 	w := p.stdout
-	fmt.Fprintf(w, "%s against %s, over %s\n", setInWords(r.Candidate), setInWords(r.Baseline), count(int(r.Events), "event"))
+	fmt.Fprintf(w, "%s against %s, over %s\n", setInWords(r.Candidate), setInWords(r.Baseline), eventsInWords(r))
 	if len(r.Failures) > 0 {
 		fmt.Fprintln(w)
 		t := newTable(w, "TIMES", "SERVER", "WAS", "SIGNATURE", "NOW", "SIGNATURE")
@@ -96,6 +96,18 @@ var verdicts = map[replay.Outcome]string{
 }
 
 func setInWords(s replay.Set) string { return fmt.Sprintf("%s (%.12s)", s.Name, s.Hash) }
+
+// eventsInWords says over what a replay went.
+func eventsInWords(r replay.Report) string {
+	words := count(int(r.Events), "event")
+	if r.EventsCounted != r.Events {
+		words += fmt.Sprintf(", %d of them counted", r.EventsCounted)
+	}
+	if r.EventsPassedOver > 0 {
+		words += fmt.Sprintf(", %d passed over, of types that this version does not know", r.EventsPassedOver)
+	}
+	return words
+}
 
 // number writes a difference for a table: "+2", "-1", "-" for none.
 func number(n int64) string {

@@ -33,10 +33,14 @@ type Options struct {
 // would make every candidate the same.
 var ErrUnknownServer = errors.New("no event is about this server")
 
+// ErrEmptySpan reports that Since in Options is not before Until: nothing would be
+// counted, so that every candidate would be the same.
+var ErrEmptySpan = errors.New("nothing can lie in the span")
+
 // Run puts the baseline and the candidate through the log as it is now and reports
 // where they part. It reads the log in pieces, so that its memory does not grow with
 // the log but for the states themselves. It returns ctx's error when ctx ends,
-// ErrUnknownServer, or errors of reading.
+// ErrUnknownServer, ErrEmptySpan, or errors of reading.
 func Run(ctx context.Context, log events.Log, baseline, candidate *rules.Set, opts Options) (Report, error) {
 	now := opts.Now
 	if now == nil {
@@ -47,10 +51,8 @@ func Run(ctx context.Context, log events.Log, baseline, candidate *rules.Set, op
 	if err != nil {
 		return Report{}, fmt.Errorf("replay: %w", err)
 	}
-	for _, name := range opts.Servers {
-		if err := mentioned(ctx, log, name); err != nil {
-			return Report{}, fmt.Errorf("replay for %q: %w", name, err)
-		}
+	if err := opts.Check(ctx, log); err != nil {
+		return Report{}, fmt.Errorf("replay: %w", err)
 	}
 	base, other := newSide(baseline, opts.counted), newSide(candidate, opts.counted)
 	tally := newTally(opts)
@@ -69,6 +71,20 @@ func Run(ctx context.Context, log events.Log, baseline, candidate *rules.Set, op
 	report := tally.report(base, other)
 	report.DurationMS = now().Sub(began).Milliseconds()
 	return report, nil
+}
+
+// Check returns ErrEmptySpan or ErrUnknownServer for options under which nothing of a log
+// would be counted, or errors of reading it.
+func (o *Options) Check(ctx context.Context, log events.Log) error {
+	if !o.Until.IsZero() && !o.Since.Before(o.Until) {
+		return fmt.Errorf("%w from %s until %s", ErrEmptySpan, o.Since.Format(time.RFC3339), o.Until.Format(time.RFC3339))
+	}
+	for _, name := range o.Servers {
+		if err := mentioned(ctx, log, name); err != nil {
+			return fmt.Errorf("server %q: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // pieceEvents is how many events are folded at a time.

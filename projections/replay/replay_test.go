@@ -365,6 +365,43 @@ func TestFiltersLimitTheReportAndNotTheFold(t *testing.T) {
 	}
 }
 
+func TestAReplaySaysHowManyEventsItCounts(t *testing.T) {
+	s := newStory(t)
+	s.run(events.TriggerStartup, dies)
+	s.wait(time.Hour)
+	s.about(events.Unknown{Type: "weather.changed", JSON: []byte(`{"to":"rain"}`)})
+	s.add(events.Event{Data: events.ServiceStopped{}})
+	for _, c := range []struct {
+		name    string
+		opts    replay.Options
+		counted int64
+	}{
+		{"all", replay.Options{}, 8},
+		{"those of the span", replay.Options{Since: s.now}, 2},
+		{"those about the server", replay.Options{Servers: []events.ServerName{"weather"}}, 4},
+		{"none", replay.Options{Until: noon}, 0},
+	} {
+		report, err := replay.Run(t.Context(), s.log, rules.Default(), rules.Default(), c.opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if report.Events != 8 || report.EventsCounted != c.counted || report.EventsPassedOver != 1 {
+			t.Errorf("%s: %d of %d counted, %d passed over; want %d of 8, and 1",
+				c.name, report.EventsCounted, report.Events, report.EventsPassedOver, c.counted)
+		}
+	}
+}
+
+func TestASpanThatEndsBeforeItBeginsIsAnError(t *testing.T) {
+	s := newStory(t)
+	for _, until := range []time.Time{noon, noon.Add(-time.Hour)} {
+		_, err := replay.Run(t.Context(), s.log, rules.Default(), rules.Default(), replay.Options{Since: noon, Until: until})
+		if !errors.Is(err, replay.ErrEmptySpan) {
+			t.Errorf("replay from noon until %s: %v", until, err)
+		}
+	}
+}
+
 func TestAMisspeltServerIsAnError(t *testing.T) {
 	s := newStory(t)
 	for _, names := range [][]events.ServerName{{"wether"}, {"weather", "wether"}} {

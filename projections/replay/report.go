@@ -31,11 +31,15 @@ const stateRemoved projections.ServerState = "removed"
 // Report says where a candidate parts from the baseline. Durations are in
 // milliseconds.
 type Report struct {
-	Events     int64  `json:"events"` // folded
-	DurationMS int64  `json:"duration_ms"`
-	Baseline   Set    `json:"baseline"`
-	Candidate  Set    `json:"candidate"`
-	Totals     Totals `json:"totals"`
+	Events int64 `json:"events"` // folded
+	// EventsCounted are those within the bounds of Options, EventsPassedOver those of
+	// types that this version does not know.
+	EventsCounted    int64  `json:"events_counted"`
+	EventsPassedOver int64  `json:"events_passed_over"`
+	DurationMS       int64  `json:"duration_ms"`
+	Baseline         Set    `json:"baseline"`
+	Candidate        Set    `json:"candidate"`
+	Totals           Totals `json:"totals"`
 	// Servers are the rows that differ, or all, by server and source.
 	Servers []Server `json:"servers"`
 	// Failures are the rows that differ, or all, in the log's order; FailuresOmitted
@@ -121,8 +125,12 @@ func newTally(opts Options) *tally {
 func (t *tally) compare(piece []events.Event, was, is []judged) {
 	t.result.Events += int64(len(piece))
 	for i := range piece {
-		if e := &piece[i]; e.Subject != "" {
+		e := &piece[i]
+		if e.Subject != "" {
 			t.keys[about(e)] = e.ConfigKey
+		}
+		if t.opts.counted(e.HappenedAt(), e.Subject) {
+			t.result.EventsCounted++
 		}
 	}
 	for i := range was {
@@ -148,6 +156,7 @@ func (t *tally) compare(piece []events.Event, was, is []judged) {
 // report adds up both sides at the log's end.
 func (t *tally) report(base, other *side) Report {
 	r := t.result
+	r.EventsPassedOver = base.state.PassedOver()
 	r.Baseline = Set{base.set.Name(), base.set.Hash()}
 	r.Candidate = Set{other.set.Name(), other.set.Hash()}
 	changed, worse := r.Totals.Reclassified > 0, false
