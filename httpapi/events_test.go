@@ -192,6 +192,35 @@ func TestWhyNamesTheRuleAndTheEventsBehindASkip(t *testing.T) {
 	want(t, "its time", a.at("clears_on", 0, "at"), "2026-03-04T13:15:00.000Z")
 }
 
+func TestWhyShowsThePolicyOfWhatWasFoundUnfinished(t *testing.T) {
+	w := newWorld(t)
+	w.configure("weather")
+	for range 4 {
+		w.attempt("weather", events.TriggerStartup, events.DiscoveryAbandoned{})
+	}
+	a := w.get("/api/servers/weather/why").is(http.StatusOK)
+	want(t, "state", a.at("state"), "skipped")
+	want(t, "rule", a.at("rule", "id"), "abandoned")
+	want(t, "policy", a.at("rule", "policy", "after"), 3.0)
+	want(t, "reference", a.at("rule", "reference"), "docs/reference/rules.md#abandoned")
+}
+
+func TestWhyShowsThePolicyThatMadeTheSkip(t *testing.T) {
+	w := newWorld(t)
+	w.configure("weather")
+	for i := range 20 {
+		w.clock.advance(90 * time.Minute)
+		failed := missingModule
+		failed.Evidence.StderrTail = "ModuleNotFoundError: No module named '" + string(rune('a'+i)) + "bc'\n"
+		w.attempt("weather", events.TriggerRetry, failed)
+	}
+	a := w.get("/api/servers/weather/why").is(http.StatusOK)
+	want(t, "reason", w.get("/api/servers/weather").at("skip", "reason"), "any_failures")
+	want(t, "rule", a.at("rule", "id"), "python-module-missing")
+	want(t, "after", a.at("rule", "policy", "after"), 20.0)
+	want(t, "for", a.at("rule", "policy", "ttl_ms", 0), float64((6 * time.Hour).Milliseconds()))
+}
+
 func TestWhyShowsWhatGatedAndWhoPinned(t *testing.T) {
 	w := newWorld(t)
 	w.configure("remote", func(d *events.ServerConfigured) { d.Transport = events.TransportHTTP })

@@ -41,7 +41,8 @@ func (a *API) ExplainServer(ctx context.Context, r api.ExplainServerRequestObjec
 const defaultRulesPage = "docs/reference/rules.md"
 
 // explainRule says which rule the server's cause was judged by, nil when it has
-// none. The policy is the rule's after the server's own settings.
+// none. The policy is the rule's after the server's own settings, or the one for any
+// failures if that made the skip.
 func explainRule(v projections.Server, set *rules.Set) *api.ExplainedRule {
 	cause := v.Cause
 	if cause == nil && v.Skip != nil && v.Skip.Reason != projections.SkipPinned {
@@ -52,15 +53,15 @@ func explainRule(v projections.Server, set *rules.Set) *api.ExplainedRule {
 	}
 	shown := &api.ExplainedRule{
 		Set: set.Name(), Hash: set.Hash(), Id: cause.Rule, Class: cause.Class,
-		Disposition: cause.Disposition, Hint: cause.Hint, Policy: showPolicy(rules.SkipPolicy{}),
+		Disposition: cause.Disposition, Hint: cause.Hint,
 	}
-	for _, rule := range set.Rules() {
-		if rule.ID == cause.Rule {
-			shown.Policy = showPolicy(projections.OwnPolicy(rule.Policy, v.Entry.Settings.Skip))
-			if set.Hash() == rules.Default().Hash() {
-				shown.Reference = defaultRulesPage + "#" + rule.ID
-			}
-		}
+	rule, known := set.Rule(cause.Rule)
+	if known && set.Hash() == rules.Default().Hash() {
+		shown.Reference = defaultRulesPage + "#" + rule.ID
+	}
+	shown.Policy = showPolicy(projections.OwnPolicy(rule.Policy, v.Entry.Settings.Skip))
+	if v.Skip != nil && v.Skip.Reason == projections.SkipAnyFailures {
+		shown.Policy = showPolicy(set.AnyFailures())
 	}
 	return shown
 }

@@ -44,7 +44,8 @@ block of text. ` + "`why`" + ` names the rule. Names in braces are filled in fro
 the bar stand for them.
 
 `)
-	for _, r := range set.Rules() {
+	unfinished, _ := set.Rule("abandoned")
+	for _, r := range append(set.Rules(), unfinished) {
 		fmt.Fprintf(&b, "## %s\n\n%s, %s%s; %s.\n\n%s\n\n", r.ID, r.Class, r.Disposition, weak(r), policyWords(r), r.Hint)
 	}
 	b.WriteString("# Gates\n\nA gate refuses calls until a check succeeds. It follows the status and the header, whatever the class.\n\n")

@@ -98,13 +98,31 @@ func (s *Set) Brake() Brake { return s.brake }
 // Rules lists the rules in the order they are tried.
 func (s *Set) Rules() []Rule {
 	out := make([]Rule, len(s.rules))
-	for i, r := range s.rules {
-		out[i] = Rule{
-			ID: r.id, Line: r.line, Class: r.class, Disposition: r.disposition,
-			Policy: r.policy, Retry: r.retry, Weak: r.weak, Hint: r.hint.source,
-		}
+	for i := range s.rules {
+		out[i] = s.rules[i].shown()
 	}
 	return out
+}
+
+// Rule returns the rule that a verdict names, also the one on attempts found unfinished,
+// which is not among Rules. It returns false for an id that no rule has.
+func (s *Set) Rule(id string) (Rule, bool) {
+	if id == abandonedID {
+		return s.abandoned.shown(), true
+	}
+	for i := range s.rules {
+		if r := &s.rules[i]; r.id == id {
+			return r.shown(), true
+		}
+	}
+	return Rule{}, false
+}
+
+func (r *rule) shown() Rule {
+	return Rule{
+		ID: r.id, Line: r.line, Class: r.class, Disposition: r.disposition,
+		Policy: r.policy, Retry: r.retry, Weak: r.weak, Hint: r.hint.source,
+	}
 }
 
 // Gates lists the rules that set gates in the order they are tried.
