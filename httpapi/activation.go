@@ -92,6 +92,10 @@ func rulesChange(set, active *rules.Set, differences []projections.Difference) a
 	shown := api.RulesChange{
 		Set: set.Name(), Hash: set.Hash(), InForce: set.Hash() == active.Hash(),
 		WouldSkip: []events.ServerName{}, WouldRequalify: []events.ServerName{}, WouldGate: []events.ServerName{},
+		Warnings: []api.ItemProblem{},
+	}
+	for _, w := range set.Check() {
+		shown.Warnings = append(shown.Warnings, api.ItemProblem{Line: w.Line, Rule: w.Rule, Detail: w.Detail})
 	}
 	for _, d := range differences {
 		switch {

@@ -147,6 +147,18 @@ func TestARuleSetThatMayNotBeInForceIsRefused(t *testing.T) {
 	want(t, "head", w.head(), before)
 }
 
+func TestARuleThatCanNeverMatchIsWarnedOf(t *testing.T) {
+	w := newWorld(t)
+	a := w.operate(http.MethodPut, "/api/rules?dry_run=true", hasty(t), asYAML).is(http.StatusOK)
+	if diff := cmp.Diff([]any{}, a.at("warnings")); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+	odd := strings.Replace(hasty(t), "rules:\n", "rules:\n  - {id: never, match: {http_status: 7}, class: config, disposition: ignore}\n", 1)
+	a = w.operate(http.MethodPut, "/api/rules?dry_run=true", odd, asYAML).is(http.StatusOK)
+	want(t, "rule", a.at("warnings", 0, "rule"), "never")
+	want(t, "detail", a.at("warnings", 0, "detail"), "can never match: no http_status is such a number")
+}
+
 func TestARuleSetThatCannotBeRecordedIsNotPutInForce(t *testing.T) {
 	w := newWorld(t, func(c *httpapi.Config) { c.Log = fullLog{c.Log} })
 	w.operate(http.MethodPut, "/api/rules", hasty(t), asYAML).refused(http.StatusServiceUnavailable, "log_unavailable")

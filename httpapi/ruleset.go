@@ -60,7 +60,7 @@ func showRuleSet(set *rules.Set) api.RuleSet {
 
 // ListRuleSets answers GET /api/rules/sets.
 func (a *API) ListRuleSets(ctx context.Context, r api.ListRuleSetsRequestObject) (api.ListRuleSetsResponseObject, error) {
-	m, err := a.place(ctx, r.Params.At, "")
+	m, err := a.place(ctx, r.Params.At, r.Params.Rules)
 	if err != nil {
 		return nil, err
 	}

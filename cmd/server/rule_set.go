@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"os"
 	"slices"
@@ -109,4 +110,12 @@ func givenRules(name string) (set *rules.Set, file string, err error) {
 		file = name
 	}
 	return set, file, nil
+}
+
+// warnOfRules logs what is allowed in a rule set and probably no intention.
+func warnOfRules(ctx context.Context, logger *slog.Logger, set *rules.Set) {
+	for _, w := range set.Check() {
+		logger.WarnContext(ctx, "a rule is hardly what was meant",
+			slog.String("rule", w.Rule), slog.Int("line", w.Line), slog.String("detail", w.Detail))
+	}
 }

@@ -95,6 +95,9 @@ func (p *program) runService(ctx context.Context, o serveOptions, logger *slog.L
 	}
 
 	s := &service{log: log, logger: logger, source: instanceName(key), rulesFile: rulesFile, now: p.now, engine: projections.NewEngine(log, set, log)}
+	if rulesFile != "" {
+		warnOfRules(ctx, s.logger, set)
+	}
 	api, operator, err := p.assemble(s, o, key, func() (*config.Config, error) { return load(key) })
 	if err != nil {
 		return err
@@ -269,6 +272,7 @@ func (s *service) reloadRules(ctx context.Context) {
 	}
 	set, err := namedRules(s.rulesFile)
 	if err == nil && set.Hash() != s.engine.Rules().Hash() {
+		warnOfRules(ctx, s.logger, set)
 		if err = s.engine.Activate(ctx, set, s.recordActivation); err == nil {
 			s.logger.InfoContext(ctx, "rules activated", slog.String("rules", set.Name()), slog.String("hash", set.Hash()))
 		}

@@ -1156,6 +1156,9 @@ type RulesChange struct {
 	InForce bool   `json:"in_force"`
 	Set     string `json:"set"`
 
+	// Warnings What the set allows itself and probably does not mean, such as a rule that can never match
+	Warnings []ItemProblem `json:"warnings"`
+
 	// WouldGate Servers it refuses calls to and the set before does not
 	WouldGate []ServerName `json:"would_gate"`
 
@@ -1617,6 +1620,9 @@ type ListRuleSetsParams struct {
 	// At A past moment to answer for, a sequence or an RFC 3339 time
 	At At `form:"at,omitempty" json:"at,omitempty"`
 
+	// Rules The rule set to judge under instead of the active one
+	Rules Rules `form:"rules,omitempty" json:"rules,omitempty"`
+
 	// Limit The most items of a page
 	Limit Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
@@ -1864,7 +1870,7 @@ type ServerInterface interface {
 	// PutRules Put a rule set in force
 	// (PUT /api/rules)
 	PutRules(ctx echo.Context, params PutRulesParams) error
-	// ListRuleSets The sets that `rules=` may name
+	// ListRuleSets The sets that `rules=` may name, the one that it names here as the active one
 	// (GET /api/rules/sets)
 	ListRuleSets(ctx echo.Context, params ListRuleSetsParams) error
 	// DropShadow End the shadow
@@ -2419,6 +2425,13 @@ func (w *ServerInterfaceWrapper) ListRuleSets(ctx echo.Context) error {
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "at", ctx.QueryParams(), &params.At, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter at: %s", err))
+	}
+
+	// ------------- Optional query parameter "rules" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "rules", ctx.QueryParams(), &params.Rules, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter rules: %s", err))
 	}
 
 	// ------------- Optional query parameter "limit" -------------
@@ -5197,7 +5210,7 @@ type StrictServerInterface interface {
 	// PutRules Put a rule set in force
 	// (PUT /api/rules)
 	PutRules(ctx context.Context, request PutRulesRequestObject) (PutRulesResponseObject, error)
-	// ListRuleSets The sets that `rules=` may name
+	// ListRuleSets The sets that `rules=` may name, the one that it names here as the active one
 	// (GET /api/rules/sets)
 	ListRuleSets(ctx context.Context, request ListRuleSetsRequestObject) (ListRuleSetsResponseObject, error)
 	// DropShadow End the shadow

@@ -1,9 +1,12 @@
 package rules_test
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +37,62 @@ func TestRulesPageIsTheDefaultSet(t *testing.T) {
 	}
 }
 
+// The page of the language has every key and every word of it, and its example is a set
+// that nothing is wrong with.
+func TestLanguagePageHasEveryWord(t *testing.T) {
+	const page = "../../docs/reference/rule-language.md"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema any
+	if err := json.Unmarshal([]byte(rules.Schema), &schema); err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range schemaWords(schema) {
+		if !strings.Contains(string(text), "`"+word+"`") {
+			t.Errorf("%s does not have %q", page, word)
+		}
+	}
+	_, example, _ := strings.Cut(string(text), "```yaml\n")
+	example, _, _ = strings.Cut(example, "```")
+	set, err := rules.Parse(page, []byte(example))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if warnings := set.Check(); len(warnings) > 0 {
+		t.Errorf("the example of %s has warnings: %+v", page, warnings)
+	}
+}
+
+// schemaWords lists the keys of the objects that a JSON Schema describes, and the words of
+// its enumerations.
+func schemaWords(schema any) (words []string) {
+	switch node := schema.(type) {
+	case []any:
+		for _, item := range node {
+			words = append(words, schemaWords(item)...)
+		}
+	case map[string]any:
+		for key, value := range node {
+			switch of := value.(type) {
+			case map[string]any:
+				if key == "properties" {
+					words = slices.AppendSeq(words, maps.Keys(of))
+				}
+			case []any:
+				for _, word := range of {
+					if w, ok := word.(string); ok && key == "enum" && w != "1" {
+						words = append(words, w)
+					}
+				}
+			}
+			words = append(words, schemaWords(value)...)
+		}
+	}
+	return words
+}
+
 func renderRules(set *rules.Set) string {
 	var b strings.Builder
 	b.WriteString(`# The default rules
@@ -41,7 +100,7 @@ func renderRules(set *rules.Set) string {
 Made from the set itself, ` + "`projections/rules/sets/default.yaml`" + `, where each rule's patterns stand. The first rule that
 matches decides; a weak one says how something ended and not why, and gives way to a rule above it that matches another
 block of text. ` + "`why`" + ` names the rule. Names in braces are filled in from what was seen; where nothing was, the words behind
-the bar stand for them.
+the bar stand for them. [The rule language](rule-language.md) is described apart.
 
 `)
 	unfinished, _ := set.Rule("abandoned")
