@@ -8,8 +8,8 @@ import (
 // progressBar shows on a terminal how far something is.
 type progressBar struct {
 	p     *program
-	drawn bool
-	shown bool // standard error is a terminal
+	drawn string // as it stands there; empty: nothing does
+	shown bool   // standard error is a terminal
 }
 
 func (p *program) newProgressBar() *progressBar {
@@ -25,13 +25,17 @@ func (b *progressBar) show(share float64) {
 		return
 	}
 	full := min(barCells, int(share*barCells))
-	fmt.Fprintf(b.p.stderr, "\r[%s%s] %3.0f %%", strings.Repeat("#", full), strings.Repeat(".", barCells-full), share*100)
-	b.drawn = true
+	bar := fmt.Sprintf("\r[%s%s] %3.0f %%", strings.Repeat("#", full), strings.Repeat(".", barCells-full), share*100)
+	if bar == b.drawn {
+		return
+	}
+	fmt.Fprint(b.p.stderr, bar)
+	b.drawn = bar
 }
 
 // end takes the bar away.
 func (b *progressBar) end() {
-	if b.drawn {
+	if b.drawn != "" {
 		fmt.Fprintf(b.p.stderr, "\r%s\r", strings.Repeat(" ", barCells+8))
 	}
 }

@@ -5,7 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
+	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -62,10 +66,15 @@ func (p *program) replayCommand() *cobra.Command {
 		for _, name := range servers {
 			opts.Servers = append(opts.Servers, events.ServerName(name))
 		}
+		ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
 		var reports []replay.Report
 		worst := exitOK
 		for _, set := range sets {
-			report, err := p.replay(cmd.Context(), set, opts)
+			report, err := p.replay(ctx, set, opts)
+			if ctx.Err() != nil {
+				return errors.New("the replay was interrupted")
+			}
 			if errors.Is(err, replay.ErrUnknownServer) || errors.Is(err, replay.ErrEmptySpan) {
 				return usagef("nothing would be counted: %v", err)
 			}
@@ -151,8 +160,12 @@ func timeParameter(t time.Time) string {
 // replayPoll is how often the service is asked how far a replay is.
 const replayPoll = 100 * time.Millisecond
 
-// replayThere has a service replay its log.
-func (p *program) replayThere(ctx context.Context, c *client, set *rules.Set, opts replay.Options) (replay.Report, error) {
+// cancelPatience bounds how long a service may take to hear that nobody waits any more.
+const cancelPatience = 5 * time.Second
+
+// replayThere has a service replay its log. A replay that nobody waits for any more is
+// cancelled, since the service makes one at a time.
+func (p *program) replayThere(ctx context.Context, c *client, set *rules.Set, opts replay.Options) (report replay.Report, err error) {
 	text, err := json.Marshal(set.Text())
 	if err != nil {
 		return replay.Report{}, err
@@ -164,13 +177,21 @@ func (p *program) replayThere(ctx context.Context, c *client, set *rules.Set, op
 	if err := c.post(ctx, "/api/replays", nil, asked, &accepted); err != nil {
 		return replay.Report{}, err
 	}
+	path := "/api/replays/" + url.PathEscape(accepted.ReplayId)
+	defer func() {
+		if ctx.Err() != nil {
+			ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelPatience)
+			defer stop()
+			err = errors.Join(err, c.ask(ctx, http.MethodDelete, path, nil, nil, nil))
+		}
+	}()
 	bar := p.newProgressBar()
 	defer bar.end()
 	tick := time.NewTicker(replayPoll)
 	defer tick.Stop()
 	for {
 		var now api.Replay
-		if err := c.get(ctx, "/api/replays/"+url.PathEscape(accepted.ReplayId), nil, &now); err != nil {
+		if err := c.get(ctx, path, nil, &now); err != nil {
 			return replay.Report{}, err
 		}
 		switch {

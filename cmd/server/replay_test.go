@@ -3,9 +3,15 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -65,6 +71,40 @@ func TestARuleSetThatDelaysARecoveryIsWorse(t *testing.T) {
 		if !strings.Contains(stdout.String(), told) {
 			t.Errorf("nothing says %q:\n%s", told, stdout.String())
 		}
+	}
+}
+
+// A service makes one replay at a time, so whoever interrupts the command leaves none
+// behind.
+func TestAnInterruptedReplayIsCancelled(t *testing.T) {
+	var once sync.Once
+	var cancelled atomic.Bool
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.Method + " " + r.URL.Path {
+		case "GET /healthz":
+		case "POST /api/replays":
+			w.WriteHeader(http.StatusAccepted)
+			fmt.Fprint(w, `{"replay_id":"r1"}`)
+		case "GET /api/replays/r1":
+			fmt.Fprint(w, `{"replay_id":"r1","status":"running","progress":0.1}`)
+			once.Do(func() {
+				if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+					t.Error(err)
+				}
+			})
+		case "DELETE /api/replays/r1":
+			cancelled.Store(true)
+			w.WriteHeader(http.StatusNoContent)
+		default:
+			t.Errorf("asked for %s %s", r.Method, r.URL.Path)
+		}
+	}))
+	defer service.Close()
+	var stdout, stderr bytes.Buffer
+	none := func(string) (string, bool) { return "", false }
+	code := run([]string{"replay", "--rules", "call-scoped", "--url", service.URL}, nil, &stdout, &stderr, none)
+	if code != 1 || !cancelled.Load() || stderr.String() != "mcpledger: the replay was interrupted\n" {
+		t.Errorf("exit code %d, cancelled: %v, says %q", code, cancelled.Load(), stderr.String())
 	}
 }
 
