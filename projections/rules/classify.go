@@ -40,7 +40,7 @@ func (s *Set) judge(e *events.Evidence, f *filter) Verdict {
 	}
 	d := r.decisiveFor(rule, at)
 	verdict.Signature = signatureOf(rule, r, d)
-	verdict.Text = withEnding(e, r.headline(d))
+	verdict.Text = withEnding(e, r.headline(d), r.chatty(d))
 	verdict.Gate = s.gate(r, verdict.Class)
 	return verdict
 }

@@ -12,15 +12,23 @@ import (
 const fewBytes = 20
 
 // withEnding returns the decisive words as people are shown them: with how it ended
-// where there are none, or too few to be understood.
-func withEnding(e *events.Evidence, words string) string {
+// where there are none, or too few to be understood, or they are mere chatter.
+func withEnding(e *events.Evidence, words string, chatter bool) string {
 	switch {
 	case words == "":
 		return endingOf(e)
+	case chatter && (e.ExitCode != nil || e.Signal != ""):
+		return cutText(endingOf(e) + ", after it said: " + words)
 	case e.HTTPStatus >= 400 && isBare(words, strconv.Itoa(e.HTTPStatus)):
 		return cutText(endingOf(e) + ": " + words)
 	}
 	return words
+}
+
+// chatty reports whether the words of a block are what a program wrote to standard
+// output, where nothing but messages belongs, and do not tell of a failure.
+func (r *reading) chatty(d block) bool {
+	return d.best >= 0 && r.lines[d.best].from == fromStdout && r.lines[d.best].cues == 0
 }
 
 // isBare reports a single short word that does not name the status itself.
