@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"reflect"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -72,7 +73,11 @@ func readExamples(text []byte) ([]example, error) {
 func splitExamples(text []byte) ([]map[string]any, error) {
 	var all []map[string]any
 	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
-		if err := yaml.Unmarshal(text, &all); err != nil {
+		err := yaml.Unmarshal(text, &all)
+		if at, ok := errors.AsType[*yaml.LoadError](err); ok {
+			return nil, fmt.Errorf("line %d, column %d: neither a YAML list of examples nor JSON lines: %s", at.Mark.Line, at.Mark.Column, at.Message)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("neither a YAML list of examples nor JSON lines: %w", err)
 		}
 		return all, nil
@@ -108,6 +113,9 @@ func readExample(fields map[string]any) (example, error) {
 		s := exampleVariant{name: v.name, differs: v.differs, expected: expectationOf(changes)}
 		if s.evidence, err = evidenceFrom(merged, false); err != nil {
 			return example{}, fmt.Errorf("%s: %w", v.field, err)
+		}
+		if reflect.DeepEqual(s.evidence, x.evidence) {
+			return example{}, fmt.Errorf("%s: it changes nothing of the evidence", v.field)
 		}
 		x.variants = append(x.variants, s)
 	}
