@@ -147,6 +147,21 @@ func TestARuleSetThatMayNotBeInForceIsRefused(t *testing.T) {
 	want(t, "head", w.head(), before)
 }
 
+func TestTheRulesOfAnotherVersionAreNamed(t *testing.T) {
+	w := newWorld(t)
+	w.configure("weather")
+	w.append("", events.RulesActivated{Set: "newer", Hash: "ab", Text: "name: newer\nversion: 9\nrules: [{id: all, class: unknown, disposition: ignore}]\n"})
+	w.fail("weather")
+	at := itoa(w.head())
+	for _, path := range []string{"/api/servers?at=" + at, "/api/rules?at=" + at, "/api/servers?rules=newer", "/api/diff?from=1&to=" + at} {
+		a := w.get(path).refused(http.StatusConflict, "rules_unreadable")
+		if detail := a.at("detail").(string); !strings.Contains(detail, `newer:2:10: version "9" of the rule language is not known`) {
+			t.Errorf("%s: %s", path, detail)
+		}
+	}
+	want(t, "under a set that is read", w.get("/api/servers/weather?rules=default&at="+at).at("state"), "failed")
+}
+
 func TestARuleThatCanNeverMatchIsWarnedOf(t *testing.T) {
 	w := newWorld(t)
 	a := w.operate(http.MethodPut, "/api/rules?dry_run=true", hasty(t), asYAML).is(http.StatusOK)

@@ -51,6 +51,7 @@ const (
 
 	codeReplayNotFound code = "replay_not_found"
 	codeRulesChanged   code = "rules_changed"
+	codeUnreadable     code = "rules_unreadable"
 	codeInvalidRules   code = "invalid_rules"
 	codeRulesNameTaken code = "rules_name_taken"
 	codeBreaksLaw3     code = "breaks_law_3"
@@ -101,6 +102,7 @@ var problems = map[code]struct {
 	codeMediaType:        {http.StatusUnsupportedMediaType, "The body is of a media type that is not taken"},
 
 	codeReplayNotFound: {http.StatusNotFound, "No such replay"},
+	codeUnreadable:     {http.StatusConflict, "The log has a rule set that this version does not read"},
 	codeRulesChanged:   {http.StatusPreconditionFailed, "Another rule set is in force"},
 	codeInvalidRules:   {http.StatusUnprocessableEntity, "The rule set is not valid"},
 	codeRulesNameTaken: {http.StatusUnprocessableEntity, "A built-in rule set has this name"},
@@ -150,6 +152,8 @@ func problemOf(err error) *problem {
 		return refuse(codeCatchingUp, "the log and the config are still being read; /readyz says when they have been")
 	case errors.Is(err, projections.ErrInFuture):
 		return refuse(codeAtInFuture, "that is beyond the head of the log")
+	case errors.Is(err, projections.ErrUnreadableRules):
+		return refuse(codeUnreadable, "%v; name another set with rules=", err)
 	case errors.Is(err, events.ErrUnavailable):
 		return &problem{code: codeLogUnavailable, detail: "the log cannot be written now; nothing was done", cause: err}
 	case errors.As(err, &conflict):

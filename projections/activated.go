@@ -2,12 +2,17 @@ package projections
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"mcpledger/events"
 	"mcpledger/projections/rules"
 )
+
+// ErrUnreadableRules reports a rule set of the log that this version does not read:
+// another version put it in force.
+var ErrUnreadableRules = errors.New("a rule set that this version does not read")
 
 // ActivatedSets returns the rule sets that were put in force in a log up to a place,
 // 0 for all of it: each name once, with the text it had last, the set that was put in
@@ -31,7 +36,8 @@ func ActivatedSets(ctx context.Context, log events.Log, upTo events.Sequence) ([
 }
 
 // ActivatedSet returns the rule set of a log that has a name, with the text it was
-// last put in force with. It gives rules.ErrNoSuchSet when none has.
+// last put in force with. It gives rules.ErrNoSuchSet when none has, and
+// ErrUnreadableRules.
 func ActivatedSet(ctx context.Context, log events.Log, name string) (*rules.Set, error) {
 	all, err := ActivatedSets(ctx, log, 0)
 	if err != nil {
@@ -41,11 +47,16 @@ func ActivatedSet(ctx context.Context, log events.Log, name string) (*rules.Set,
 		if d.Set != name {
 			continue
 		}
-		set, err := rules.Parse(name, []byte(d.Text))
-		if err != nil {
-			return nil, fmt.Errorf("the rule set %q of the log: %w", name, err)
-		}
-		return set, nil
+		return setOf(d)
 	}
 	return nil, fmt.Errorf("%q was never in force: %w", name, rules.ErrNoSuchSet)
+}
+
+// setOf reads the rule set of an activation. The error is ErrUnreadableRules.
+func setOf(d events.RulesActivated) (*rules.Set, error) {
+	set, err := rules.Parse(d.Set, []byte(d.Text))
+	if err != nil {
+		return nil, fmt.Errorf("the log has %w: %w", ErrUnreadableRules, err)
+	}
+	return set, nil
 }

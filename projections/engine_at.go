@@ -25,7 +25,7 @@ func (m Moment) IsZero() bool { return m == Moment{} }
 // At returns the state at a moment, folded under set, and the now to ask it with.
 // With a nil set it is the one that was active then. Nobody may change the state; it
 // is shared between callers. At returns ErrInFuture for a place beyond the head or a
-// time after now.
+// time after now, and ErrUnreadableRules when the set that was active then is one.
 func (e *Engine) At(ctx context.Context, m Moment, set *rules.Set, now time.Time) (*State, time.Time, error) {
 	head, err := e.log.Head(ctx)
 	if err != nil {
@@ -84,7 +84,7 @@ func activated(ctx context.Context, log events.Log, at events.Sequence) (*rules.
 			return nil, err
 		}
 		if d, ok := event.Data.(events.RulesActivated); ok {
-			return rules.Parse(d.Set, []byte(d.Text))
+			return setOf(d)
 		}
 	}
 	return nil, fmt.Errorf("event %d is no activation: %w", at, events.ErrNotFound)

@@ -27,7 +27,7 @@ func (p *program) openReader(ctx context.Context) (c *client, err error) {
 			err = errors.Join(err, log.Close())
 		}
 	}()
-	set, err := activeRules(ctx, log)
+	set, err := p.readingRules(ctx, log)
 	if err != nil {
 		return nil, err
 	}

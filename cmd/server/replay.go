@@ -127,7 +127,7 @@ func (p *program) replayHere(ctx context.Context, set *rules.Set, opts replay.Op
 		return replay.Report{}, withNextStep(err)
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	active, err := activeRules(ctx, log)
+	active, err := p.readingRules(ctx, log)
 	if err != nil {
 		return replay.Report{}, err
 	}

@@ -80,11 +80,18 @@ func activeRules(ctx context.Context, log events.Log) (*rules.Set, error) {
 	if slices.Contains(rules.BuiltinNames(), activated.Set) {
 		return rules.Builtin(activated.Set)
 	}
-	set, err := rules.Parse(activated.Set, []byte(activated.Text))
-	if err != nil {
-		return nil, fmt.Errorf("the rule set %q of the log: %w; name another one with --rules", activated.Set, err)
+	return projections.ActivatedSet(ctx, log, activated.Set)
+}
+
+// readingRules is activeRules for commands that only read. Where this version does not
+// read the set, they would be at an end; the default one judges instead, and they say so.
+func (p *program) readingRules(ctx context.Context, log events.Log) (*rules.Set, error) {
+	set, err := activeRules(ctx, log)
+	if errors.Is(err, projections.ErrUnreadableRules) {
+		fmt.Fprintf(p.stderr, "mcpledger: %s; the default set judges instead\n", printable(err.Error()))
+		return rules.Default(), nil
 	}
-	return set, nil
+	return set, err
 }
 
 // lastActivated returns the rule set that was put in force last, the zero one if none

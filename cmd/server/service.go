@@ -90,6 +90,9 @@ func (p *program) runService(ctx context.Context, o serveOptions, logger *slog.L
 	}
 	if set == nil {
 		if set, err = activeRules(ctx, log); err != nil {
+			if errors.Is(err, projections.ErrUnreadableRules) {
+				err = fmt.Errorf("%w; name another one with --rules", err)
+			}
 			return err
 		}
 	}
