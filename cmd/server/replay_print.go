@@ -1,9 +1,7 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"mcpledger/projections/replay"
@@ -46,17 +44,17 @@ func (p *program) printReplay(r replay.Report) error {
 	}
 	w := p.stdout
 	fmt.Fprintf(w, "%s against %s, over %s\n", setInWords(r.Candidate), setInWords(r.Baseline), eventsInWords(r))
-	if len(r.Failures) > 0 {
+	if len(r.Kinds) > 0 {
 		fmt.Fprintln(w)
 		t := newTable(w, "TIMES", "SERVER", "WAS", "SIGNATURE", "NOW", "SIGNATURE")
-		for _, f := range judgedAlike(r.Failures) {
-			t.row(strconv.Itoa(f.times), string(f.Server), string(f.Was.Class), f.Was.Signature, string(f.Now.Class), f.Now.Signature)
+		for _, k := range r.Kinds {
+			t.row(strconv.FormatInt(k.Times, 10), string(k.Server), string(k.Was.Class), k.Was.Signature, string(k.Now.Class), k.Now.Signature)
 		}
 		if err := t.flush(); err != nil {
 			return err
 		}
-		if r.FailuresOmitted > 0 {
-			fmt.Fprintf(w, "and %s more\n", count(int(r.FailuresOmitted), "failure"))
+		if r.KindsOmitted > 0 {
+			fmt.Fprintf(w, "and %s of further kinds\n", count(int(r.KindsOmitted), "failure"))
 		}
 	}
 	if len(r.Servers) > 0 {
@@ -134,32 +132,4 @@ func beside(what string, n, ms int64) string {
 		words += " (" + milliseconds(ms) + ")"
 	}
 	return words
-}
-
-// judgedRow is a kind of failure of one server, as both sides judge it.
-type judgedRow struct {
-	replay.Failure // the first of them
-	times          int
-}
-
-// judgedAlike puts failures together that both sides judge alike, the most frequent
-// first within a server.
-func judgedAlike(failures []replay.Failure) []judgedRow {
-	var rows []judgedRow
-	at := map[replay.Failure]int{}
-	for _, f := range failures {
-		kind := f
-		kind.EventID = ""
-		i, known := at[kind]
-		if !known {
-			i = len(rows)
-			at[kind] = i
-			rows = append(rows, judgedRow{Failure: f})
-		}
-		rows[i].times++
-	}
-	slices.SortStableFunc(rows, func(a, b judgedRow) int {
-		return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(b.times, a.times))
-	})
-	return rows
 }

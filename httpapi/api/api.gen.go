@@ -1037,6 +1037,9 @@ type ReplayTotals = replay.Totals
 // ReplayedFailure defines model for ReplayedFailure.
 type ReplayedFailure = replay.Failure
 
+// ReplayedKind defines model for ReplayedKind.
+type ReplayedKind = replay.Kind
+
 // ReplayedServer defines model for ReplayedServer.
 type ReplayedServer = replay.Server
 

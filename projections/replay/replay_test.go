@@ -392,6 +392,46 @@ func TestAReplaySaysHowManyEventsItCounts(t *testing.T) {
 	}
 }
 
+// A table of what a year changes counts all of it, though not every failure is listed.
+func TestKindsOfFailuresAreCountedToTheEnd(t *testing.T) {
+	s := newStory(t)
+	for i := range 1200 {
+		s.wait(time.Minute)
+		if i%3 == 0 {
+			s.run(events.TriggerManual, refuses)
+		} else {
+			s.run(events.TriggerManual, dies)
+		}
+	}
+	scoped, err := rules.Builtin("call-scoped")
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := replay.Run(t.Context(), s.log, rules.Default(), scoped, replay.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Failures) != 1000 || report.FailuresOmitted != 200 {
+		t.Errorf("%d failures listed, %d omitted", len(report.Failures), report.FailuresOmitted)
+	}
+	if k := report.Kinds; len(k) != 2 || k[0].Times != 800 || k[1].Times != 400 || k[1].EventID != report.Failures[0].EventID || report.KindsOmitted != 0 {
+		t.Errorf("kinds %+v, %d failures of others", k, report.KindsOmitted)
+	}
+
+	s = newStory(t)
+	for i := range 1010 {
+		odd := dies
+		odd.Evidence.StderrTail = fmt.Sprintf("ModuleNotFoundError: No module named 'lib%c%c%c'", 'a'+i/676, 'a'+i/26%26, 'a'+i%26)
+		s.run(events.TriggerManual, odd)
+	}
+	if report, err = replay.Run(t.Context(), s.log, rules.Default(), scoped, replay.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Kinds) != 1000 || report.KindsOmitted != 10 {
+		t.Errorf("%d kinds listed, %d failures of others; want 1000 and 10", len(report.Kinds), report.KindsOmitted)
+	}
+}
+
 func TestASpanThatEndsBeforeItBeginsIsAnError(t *testing.T) {
 	s := newStory(t)
 	for _, until := range []time.Time{noon, noon.Add(-time.Hour)} {

@@ -22,8 +22,11 @@ const (
 	Worse   Outcome = "worse"
 )
 
-// maxFailures bounds how many failures a report lists.
-const maxFailures = 1000
+// maxFailures and maxKinds bound how many failures, and kinds of them, a report lists.
+const (
+	maxFailures = 1000
+	maxKinds    = 1000
+)
 
 // stateRemoved stands for the state of a server that no entry configures any more.
 const stateRemoved projections.ServerState = "removed"
@@ -46,7 +49,11 @@ type Report struct {
 	// counts those past the first thousand.
 	Failures        []Failure `json:"failures"`
 	FailuresOmitted int64     `json:"failures_omitted"`
-	Verdict         Outcome   `json:"verdict"`
+	// Kinds count the failures whose rows differ, or all, by server and then by how
+	// often; KindsOmitted counts the failures of those past the first thousand.
+	Kinds        []Kind  `json:"kinds"`
+	KindsOmitted int64   `json:"kinds_omitted"`
+	Verdict      Outcome `json:"verdict"`
 }
 
 // Set names a rule set.
@@ -101,6 +108,15 @@ type Failure struct {
 	Now     Judgment          `json:"now"`
 }
 
+// Kind is one way in which both sides judge failures of a server.
+type Kind struct {
+	Server  events.ServerName `json:"server"`
+	Was     Judgment          `json:"was"`
+	Now     Judgment          `json:"now"`
+	Times   int64             `json:"times"`
+	EventID string            `json:"event_id"` // of the first
+}
+
 // Judgment is what one side makes of a failure.
 type Judgment struct {
 	Class     rules.Class `json:"class"`
@@ -112,12 +128,13 @@ type tally struct {
 	opts   Options
 	result Report
 	keys   map[subject]events.ConfigKey // the last of each server
+	kinds  map[Failure]int              // where each is in the result; without an event
 }
 
 func newTally(opts Options) *tally {
 	return &tally{
-		opts: opts, keys: map[subject]events.ConfigKey{},
-		result: Report{Servers: []Server{}, Failures: []Failure{}, Verdict: Same},
+		opts: opts, keys: map[subject]events.ConfigKey{}, kinds: map[Failure]int{},
+		result: Report{Servers: []Server{}, Failures: []Failure{}, Kinds: []Kind{}, Verdict: Same},
 	}
 }
 
@@ -145,11 +162,29 @@ func (t *tally) compare(piece []events.Event, was, is []judged) {
 		} else if !t.opts.All {
 			continue
 		}
-		if len(t.result.Failures) == maxFailures {
-			t.result.FailuresOmitted++
-			continue
-		}
-		t.result.Failures = append(t.result.Failures, row)
+		t.list(row)
+	}
+}
+
+// list takes a failure into the rows, as far as there is room.
+func (t *tally) list(row Failure) {
+	r := &t.result
+	if len(r.Failures) < maxFailures {
+		r.Failures = append(r.Failures, row)
+	} else {
+		r.FailuresOmitted++
+	}
+	kind := row
+	kind.EventID = ""
+	at, known := t.kinds[kind]
+	switch {
+	case known:
+		r.Kinds[at].Times++
+	case len(r.Kinds) < maxKinds:
+		t.kinds[kind] = len(r.Kinds)
+		r.Kinds = append(r.Kinds, Kind{Server: row.Server, Was: row.Was, Now: row.Now, Times: 1, EventID: row.EventID})
+	default:
+		r.KindsOmitted++
 	}
 }
 
@@ -157,6 +192,9 @@ func (t *tally) compare(piece []events.Event, was, is []judged) {
 func (t *tally) report(base, other *side) Report {
 	r := t.result
 	r.EventsPassedOver = base.state.PassedOver()
+	slices.SortStableFunc(r.Kinds, func(a, b Kind) int {
+		return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(b.Times, a.Times))
+	})
 	r.Baseline = Set{base.set.Name(), base.set.Hash()}
 	r.Candidate = Set{other.set.Name(), other.set.Hash()}
 	changed, worse := r.Totals.Reclassified > 0, false
