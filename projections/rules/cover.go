@@ -168,10 +168,14 @@ func (f textField) holds(other textField) bool {
 	return f == other || f == textAny && other == textDecisive
 }
 
-// foundIn reports whether whatever other matches has a match of p in it: p is some
+// maxWords bounds the literals of a pattern that is looked for in others, so that a check
+// of the largest set takes a moment.
+const maxWords = 8
+
+// foundIn reports whether whatever other matches has a match of p in it: p is a few
 // literals, of which each that other needs holds one.
 func (p *pattern) foundIn(other *pattern) bool {
-	if !p.whole || len(other.literals.literals) == 0 {
+	if !p.whole || len(p.literals.literals) > maxWords || len(other.literals.literals) == 0 {
 		return false
 	}
 	return !slices.ContainsFunc(other.literals.literals, func(needed string) bool {
