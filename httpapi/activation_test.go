@@ -223,6 +223,27 @@ func TestAShadowShowsWhatItSeesDifferentlyAndDecidesNothing(t *testing.T) {
 	w.operate(http.MethodPut, "/api/rules/shadow", `{}`).refused(http.StatusBadRequest, "bad_body")
 }
 
+func TestSetsOfOneNameAreToldApartByTheirHash(t *testing.T) {
+	w := newWorld(t)
+	w.configure("weather")
+	w.fail("weather")
+	first := strings.Replace(patient(t), "name: patient", "name: ours", 1)
+	w.operate(http.MethodPut, "/api/rules", first, asYAML).is(http.StatusOK)
+	second := strings.Replace(hasty(t), "name: hasty", "name: ours", 1)
+	body, err := json.Marshal(map[string]any{"rules": second})
+	w.must(err)
+	shadow := w.operate(http.MethodPut, "/api/rules/shadow", string(body)).is(http.StatusOK).at("shadow", "hash").(string)
+	want(t, "by name", w.get("/api/servers/weather?rules=ours").at("state"), "failed")
+	want(t, "by hash", w.get("/api/servers/weather?rules="+shadow).at("state"), "skipped")
+	want(t, "by its beginning", w.get("/api/servers/weather?rules="+shadow[:12]).at("state"), "skipped")
+	w.get("/api/servers?rules="+shadow[:11]).refused(http.StatusBadRequest, "unknown_rules")
+
+	w.operate(http.MethodPut, "/api/rules", second, asYAML).is(http.StatusOK)
+	before := w.get("/api/events?type=rules.activated&order=desc").at("items", 1, "data", "hash").(string)
+	want(t, "text of before", w.get("/api/rules?rules="+before).at("active", "hash"), before)
+	want(t, "one that was in force before", w.get("/api/servers/weather?rules="+before).at("state"), "failed")
+}
+
 func TestWhyShowsThePolicyAfterTheServersOwnSettings(t *testing.T) {
 	w := newWorld(t)
 	w.configure("weather", func(d *events.ServerConfigured) {

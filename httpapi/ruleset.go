@@ -95,24 +95,24 @@ func (a *API) ListRuleSets(ctx context.Context, r api.ListRuleSetsRequestObject)
 	}, nil
 }
 
-// ruleSet returns the set of that name, nil for "": the one in force or beside it, a
-// built-in one, or one that was in force.
-func (a *API) ruleSet(ctx context.Context, name string) (*rules.Set, error) {
-	if name == "" {
+// ruleSet returns the set that a name or a hash stands for, nil for "": the one in force
+// or beside it, a built-in one, or one that was in force.
+func (a *API) ruleSet(ctx context.Context, ref string) (*rules.Set, error) {
+	if ref == "" {
 		return nil, nil // no name is no set
 	}
 	shadow, _ := a.engine.Shadowed(a.now())
 	for _, set := range []*rules.Set{a.engine.Rules(), shadow} {
-		if set != nil && set.Name() == name {
+		if set != nil && set.Answers(ref) {
 			return set, nil
 		}
 	}
-	set, err := a.builtin.set(name)
+	set, err := a.builtin.set(ref)
 	if errors.Is(err, rules.ErrNoSuchSet) {
-		set, err = projections.ActivatedSet(ctx, a.log, name)
+		set, err = projections.ActivatedSet(ctx, a.log, ref)
 	}
 	if errors.Is(err, rules.ErrNoSuchSet) {
-		return nil, refuse(codeUnknownRules, "%q is none; /api/rules/sets lists those there are", name)
+		return nil, refuse(codeUnknownRules, "%q is none; /api/rules/sets lists those there are", ref)
 	}
 	return set, err
 }

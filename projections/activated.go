@@ -35,21 +35,19 @@ func ActivatedSets(ctx context.Context, log events.Log, upTo events.Sequence) ([
 	return all, nil
 }
 
-// ActivatedSet returns the rule set of a log that has a name, with the text it was
-// last put in force with. It gives rules.ErrNoSuchSet when none has, and
-// ErrUnreadableRules.
-func ActivatedSet(ctx context.Context, log events.Log, name string) (*rules.Set, error) {
-	all, err := ActivatedSets(ctx, log, 0)
-	if err != nil {
-		return nil, err
-	}
-	for _, d := range all {
-		if d.Set != name {
-			continue
+// ActivatedSet returns the rule set of a log that a name or a hash stands for, a name with
+// the text it was last put in force with. It gives rules.ErrNoSuchSet when there is none,
+// and ErrUnreadableRules.
+func ActivatedSet(ctx context.Context, log events.Log, ref string) (*rules.Set, error) {
+	for e, err := range log.Read(ctx, events.Query{Types: []events.Type{events.TypeRulesActivated}, Desc: true}) {
+		if err != nil {
+			return nil, fmt.Errorf("read the activated rule sets: %w", err)
 		}
-		return setOf(d)
+		if d, ok := e.Data.(events.RulesActivated); ok && rules.Answers(d.Set, d.Hash, ref) {
+			return setOf(d)
+		}
 	}
-	return nil, fmt.Errorf("%q was never in force: %w", name, rules.ErrNoSuchSet)
+	return nil, fmt.Errorf("%q was never in force: %w", ref, rules.ErrNoSuchSet)
 }
 
 // setOf reads the rule set of an activation. The error is ErrUnreadableRules.

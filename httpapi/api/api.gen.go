@@ -1493,7 +1493,7 @@ type Until = time.Time
 
 // ClassifyEvidenceParams defines parameters for ClassifyEvidence.
 type ClassifyEvidenceParams struct {
-	// Rules The rule set to judge under instead of the active one
+	// Rules The rule set to judge under instead of the active one: its name, or twelve digits of its hash or more, by which sets of one name are told apart
 	Rules Rules `form:"rules,omitempty" json:"rules,omitempty"`
 }
 
@@ -1502,7 +1502,7 @@ type GetConfigParams struct {
 	// At A past moment to answer for, a sequence or an RFC 3339 time
 	At At `form:"at,omitempty" json:"at,omitempty"`
 
-	// Rules The rule set to judge under instead of the active one
+	// Rules The rule set to judge under instead of the active one: its name, or twelve digits of its hash or more, by which sets of one name are told apart
 	Rules Rules `form:"rules,omitempty" json:"rules,omitempty"`
 }
 
@@ -1514,7 +1514,7 @@ type DiffMomentsParams struct {
 	// To A sequence or an RFC 3339 time; the present when absent
 	To string `form:"to,omitempty" json:"to,omitempty"`
 
-	// Rules The rule set to judge under instead of the active one
+	// Rules The rule set to judge under instead of the active one: its name, or twelve digits of its hash or more, by which sets of one name are told apart
 	Rules Rules `form:"rules,omitempty" json:"rules,omitempty"`
 
 	// Limit The most items of a page
@@ -1529,7 +1529,7 @@ type ListEventsParams struct {
 	// At A past moment to answer for, a sequence or an RFC 3339 time
 	At At `form:"at,omitempty" json:"at,omitempty"`
 
-	// Rules The rule set to judge under instead of the active one
+	// Rules The rule set to judge under instead of the active one: its name, or twelve digits of its hash or more, by which sets of one name are told apart
 	Rules Rules `form:"rules,omitempty" json:"rules,omitempty"`
 
 	// Limit The most items of a page
@@ -1577,7 +1577,7 @@ type GetEventParams struct {
 	// At A past moment to answer for, a sequence or an RFC 3339 time
 	At At `form:"at,omitempty" json:"at,omitempty"`
 
-	// Rules The rule set to judge under instead of the active one
+	// Rules The rule set to judge under instead of the active one: its name, or twelve digits of its hash or more, by which sets of one name are told apart
 	Rules Rules `form:"rules,omitempty" json:"rules,omitempty"`
 }
 
@@ -1586,7 +1586,7 @@ type ListHealthParams struct {
 	// At A past moment to answer for, a sequence or an RFC 3339 time
 	At At `form:"at,omitempty" json:"at,omitempty"`
 
-	// Rules The rule set to judge under instead of the active one
+	// Rules The rule set to judge under instead of the active one: its name, or twelve digits of its hash or more, by which sets of one name are told apart
 	Rules Rules `form:"rules,omitempty" json:"rules,omitempty"`
 
 	// Limit The most items of a page
@@ -1601,7 +1601,7 @@ type GetRulesParams struct {
 	// At A past moment to answer for, a sequence or an RFC 3339 time
 	At At `form:"at,omitempty" json:"at,omitempty"`
 
-	// Rules The rule set to judge under instead of the active one
+	// Rules The rule set to judge under instead of the active one: its name, or twelve digits of its hash or more, by which sets of one name are told apart
 	Rules  Rules                `form:"rules,omitempty" json:"rules,omitempty"`
 	Format GetRulesParamsFormat `form:"format,omitempty" json:"format,omitempty"`
 }
@@ -1623,7 +1623,7 @@ type ListRuleSetsParams struct {
 	// At A past moment to answer for, a sequence or an RFC 3339 time
 	At At `form:"at,omitempty" json:"at,omitempty"`
 
-	// Rules The rule set to judge under instead of the active one
+	// Rules The rule set to judge under instead of the active one: its name, or twelve digits of its hash or more, by which sets of one name are told apart
 	Rules Rules `form:"rules,omitempty" json:"rules,omitempty"`
 
 	// Limit The most items of a page
@@ -1647,7 +1647,7 @@ type ListServersParams struct {
 	// At A past moment to answer for, a sequence or an RFC 3339 time
 	At At `form:"at,omitempty" json:"at,omitempty"`
 
-	// Rules The rule set to judge under instead of the active one
+	// Rules The rule set to judge under instead of the active one: its name, or twelve digits of its hash or more, by which sets of one name are told apart
 	Rules Rules `form:"rules,omitempty" json:"rules,omitempty"`
 
 	// Limit The most items of a page
@@ -1685,7 +1685,7 @@ type GetServerParams struct {
 	// At A past moment to answer for, a sequence or an RFC 3339 time
 	At At `form:"at,omitempty" json:"at,omitempty"`
 
-	// Rules The rule set to judge under instead of the active one
+	// Rules The rule set to judge under instead of the active one: its name, or twelve digits of its hash or more, by which sets of one name are told apart
 	Rules Rules `form:"rules,omitempty" json:"rules,omitempty"`
 }
 
@@ -1710,7 +1710,7 @@ type GetServerHistoryParams struct {
 	// At A past moment to answer for, a sequence or an RFC 3339 time
 	At At `form:"at,omitempty" json:"at,omitempty"`
 
-	// Rules The rule set to judge under instead of the active one
+	// Rules The rule set to judge under instead of the active one: its name, or twelve digits of its hash or more, by which sets of one name are told apart
 	Rules Rules `form:"rules,omitempty" json:"rules,omitempty"`
 
 	// Limit The most items of a page
@@ -1747,7 +1747,7 @@ type ExplainServerParams struct {
 	// At A past moment to answer for, a sequence or an RFC 3339 time
 	At At `form:"at,omitempty" json:"at,omitempty"`
 
-	// Rules The rule set to judge under instead of the active one
+	// Rules The rule set to judge under instead of the active one: its name, or twelve digits of its hash or more, by which sets of one name are told apart
 	Rules Rules `form:"rules,omitempty" json:"rules,omitempty"`
 }
 
@@ -1767,7 +1767,7 @@ type ListSkipsParams struct {
 	// At A past moment to answer for, a sequence or an RFC 3339 time
 	At At `form:"at,omitempty" json:"at,omitempty"`
 
-	// Rules The rule set to judge under instead of the active one
+	// Rules The rule set to judge under instead of the active one: its name, or twelve digits of its hash or more, by which sets of one name are told apart
 	Rules Rules `form:"rules,omitempty" json:"rules,omitempty"`
 
 	// Limit The most items of a page
@@ -1782,7 +1782,7 @@ type GetToolsParams struct {
 	// At A past moment to answer for, a sequence or an RFC 3339 time
 	At At `form:"at,omitempty" json:"at,omitempty"`
 
-	// Rules The rule set to judge under instead of the active one
+	// Rules The rule set to judge under instead of the active one: its name, or twelve digits of its hash or more, by which sets of one name are told apart
 	Rules Rules `form:"rules,omitempty" json:"rules,omitempty"`
 
 	// Summary Leave `tools` empty

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -88,6 +89,18 @@ func (s *Set) Text() string { return s.text }
 
 // Hash returns the hex SHA-256 of Text.
 func (s *Set) Hash() string { return s.hash }
+
+// leastHash is how many digits of a hash stand for a set, at least.
+const leastHash = 12
+
+// Answers reports whether ref stands for the set: its name, or the beginning of its hash,
+// by which sets of one name are told apart.
+func (s *Set) Answers(ref string) bool { return Answers(s.name, s.hash, ref) }
+
+// Answers is Set.Answers for a set that is known by name and hash alone.
+func Answers(name, hash, ref string) bool {
+	return name == ref || len(ref) >= leastHash && strings.HasPrefix(hash, ref)
+}
 
 // AnyFailures returns the policy for runs that all failed, with whatever signatures.
 func (s *Set) AnyFailures() SkipPolicy { return s.any }
