@@ -53,13 +53,14 @@ func explainRule(v projections.Server, set *rules.Set) *api.ExplainedRule {
 	}
 	shown := &api.ExplainedRule{
 		Set: set.Name(), Hash: set.Hash(), Id: cause.Rule, Class: cause.Class,
-		Disposition: cause.Disposition, Hint: cause.Hint,
+		Disposition: cause.Disposition, Hint: cause.Hint, Policy: showPolicy(rules.SkipPolicy{}),
 	}
-	rule, known := set.Rule(cause.Rule)
-	if known && set.Hash() == rules.Default().Hash() {
-		shown.Reference = defaultRulesPage + "#" + rule.ID
+	if rule, known := set.Rule(cause.Rule); known {
+		shown.Policy = showPolicy(projections.OwnPolicy(rule.Policy, v.Entry.Settings.Skip))
+		if set.Hash() == rules.Default().Hash() {
+			shown.Reference = defaultRulesPage + "#" + rule.ID
+		}
 	}
-	shown.Policy = showPolicy(projections.OwnPolicy(rule.Policy, v.Entry.Settings.Skip))
 	if v.Skip != nil && v.Skip.Reason == projections.SkipAnyFailures {
 		shown.Policy = showPolicy(set.AnyFailures())
 	}
