@@ -182,6 +182,7 @@ func TestWhyNamesTheRuleAndTheEventsBehindASkip(t *testing.T) {
 	want(t, "class", a.at("rule", "class"), "dependency")
 	want(t, "set", a.at("rule", "set"), "default")
 	want(t, "policy", a.at("rule", "policy", "after"), 3.0)
+	want(t, "policy for any mix", a.at("rule", "any_failures", "after"), 20.0)
 	want(t, "as of", a.at("as_of"), "2026-03-04T12:15:00.000Z")
 	if diff := cmp.Diff(ids, a.names("event_id", "chain")); diff != "" {
 		t.Errorf("chain (-want +got):\n%s", diff)

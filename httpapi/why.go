@@ -41,8 +41,8 @@ func (a *API) ExplainServer(ctx context.Context, r api.ExplainServerRequestObjec
 const defaultRulesPage = "docs/reference/rules.md"
 
 // explainRule says which rule the server's cause was judged by, nil when it has
-// none. The policy is the rule's after the server's own settings, or the one for any
-// failures if that made the skip.
+// none, and what makes a skip. The policies are the rule's and the set's after the
+// server's own settings; the rule's gives way to the set's if that made the skip.
 func explainRule(v projections.Server, set *rules.Set) *api.ExplainedRule {
 	cause := v.Cause
 	if cause == nil && v.Skip != nil && v.Skip.Reason != projections.SkipPinned {
@@ -51,18 +51,20 @@ func explainRule(v projections.Server, set *rules.Set) *api.ExplainedRule {
 	if cause == nil {
 		return nil
 	}
+	own := v.Entry.Settings.Skip
 	shown := &api.ExplainedRule{
 		Set: set.Name(), Hash: set.Hash(), Id: cause.Rule, Class: cause.Class,
 		Disposition: cause.Disposition, Hint: cause.Hint, Policy: showPolicy(rules.SkipPolicy{}),
+		AnyFailures: showPolicy(projections.OwnAnyFailures(set.AnyFailures(), own)),
 	}
 	if rule, known := set.Rule(cause.Rule); known {
-		shown.Policy = showPolicy(projections.OwnPolicy(rule.Policy, v.Entry.Settings.Skip))
+		shown.Policy = showPolicy(projections.OwnPolicy(rule.Policy, own))
 		if set.Hash() == rules.Default().Hash() {
 			shown.Reference = defaultRulesPage + "#" + rule.ID
 		}
 	}
 	if v.Skip != nil && v.Skip.Reason == projections.SkipAnyFailures {
-		shown.Policy = showPolicy(set.AnyFailures())
+		shown.Policy = shown.AnyFailures
 	}
 	return shown
 }

@@ -272,10 +272,16 @@ func (c *connection) settle(o Outcome, at time.Time, start events.Sequence) {
 type policies struct{ own, any rules.SkipPolicy }
 
 func policiesFor(own, any rules.SkipPolicy, s events.SkipSettings) policies {
+	return policies{own: OwnPolicy(own, s), any: OwnAnyFailures(any, s)}
+}
+
+// OwnAnyFailures returns a set's policy for any mix of failures after a server's own
+// settings: only that it is never skipped has a say in it.
+func OwnAnyFailures(p rules.SkipPolicy, s events.SkipSettings) rules.SkipPolicy {
 	if s.Never {
-		any = rules.SkipPolicy{}
+		return rules.SkipPolicy{}
 	}
-	return policies{own: OwnPolicy(own, s), any: any}
+	return p
 }
 
 // OwnPolicy returns a rule's policy after a server's own settings, which win. A number

@@ -12,7 +12,7 @@ import (
 
 // FoldVersion names the shape and meaning of a State's snapshot. A snapshot of
 // another version is not used.
-const FoldVersion = "3"
+const FoldVersion = "4"
 
 // maxConnections bounds how many config keys of one server are remembered; the
 // least recently touched fall away, the present one never.
@@ -322,28 +322,31 @@ func (srv *server) configured(e events.Event, d events.ServerConfigured) {
 	}
 	c := srv.connection(e)
 	c.Facts = previous.Facts
-	c.Tally = srv.entry(e.ConfigKey).inherit(previous.Tally)
+	c.Tally = srv.entry(e.ConfigKey).inherit(previous.Tally, link(e))
 }
 
-// inherit returns the tally a connection starts with when only values changed: an
-// auth or credentials skip ends, any other gets one probe, three times at most per
-// signature.
-func (en *entry) inherit(t tally) tally {
+// maxValueProbes is how often changed values end the skips of one signature.
+const maxValueProbes = 3
+
+// inherit returns the tally a connection starts with when only values changed, as l
+// tells: an auth or credentials skip ends, any other gets one probe, maxValueProbes
+// times per signature.
+func (en *entry) inherit(t tally, l Link) tally {
 	if t.Skip == nil {
 		return t
 	}
 	cause := t.Skip.Cause
 	if cause.Disposition == rules.DispositionAuth || cause.Class == rules.ClassCredentialsMissing {
-		return tally{}
+		return tally{}.note(l, RoleReset, "its values changed: counting starts at zero")
 	}
-	if en.ValueProbes[cause.Signature] >= 3 {
-		return t
+	if en.ValueProbes[cause.Signature] >= maxValueProbes {
+		return t.note(l, RoleDecision, "its values changed once more: the skip stays as it was")
 	}
 	if en.ValueProbes == nil {
 		en.ValueProbes = map[string]int{}
 	}
 	en.ValueProbes[cause.Signature]++
-	return t.end(events.TriggerConfigChanged)
+	return t.end(events.TriggerConfigChanged).note(l, RoleDecision, "its values changed: the skip is over, and a probe is due")
 }
 
 // Has reports whether a tool of that name is in the catalogue.

@@ -1,7 +1,6 @@
 package projections
 
 import (
-	"strconv"
 	"time"
 
 	"mcpledger/events"
@@ -41,6 +40,7 @@ type Skip struct {
 	// Cause is the failure that made or last renewed it; zero for a pin.
 	Cause    Cause    `json:"cause,omitzero"`
 	Failures int      `json:"failures,omitempty"` // counted runs it rests on
+	Mixed    bool     `json:"mixed,omitempty"`    // those runs did not all fail alike
 	EventIDs []string `json:"event_ids,omitempty"`
 	// FirstAt is when the first of those failures happened; Since when the skip began.
 	FirstAt time.Time `json:"first_at,omitzero"`
@@ -152,47 +152,9 @@ func (t tally) fail(f failure) tally {
 		t.AnySince = at
 	}
 	t.AnyCount++
-	t = t.note(f.link, RoleCounted, t.countNote(f.policy))
-	t.Skip = t.nextSkip(f)
-	return t
-}
-
-// nextSkip decides whether a counted failure makes a skip or renews the one there.
-func (t tally) nextSkip(f failure) *Skip {
-	at := f.link.Time
-	next := Skip{
-		Reason: SkipIdenticalFailures, Cause: f.cause, Failures: t.Streak.Count,
-		EventIDs: t.Streak.EventIDs, FirstAt: t.Streak.FirstAt, Since: at, Requalify: f.policy.Requalify,
-	}
-	if f.cause.Disposition == rules.DispositionAuth {
-		next.Reason = SkipAuth
-	}
-	policy := f.policy
-	identical := policy.After > 0 && t.Streak.Count >= policy.After && at.Sub(t.Streak.FirstAt) >= policy.MinSpan
-	anyMix := f.any.After > 0 && t.AnyCount >= f.any.After && at.Sub(t.AnySince) >= f.any.MinSpan
-	switch {
-	case t.Skip.ActiveAt(at):
-		// Somebody tried all the same; only the probe at its end renews a skip.
-		return t.Skip
-	case t.Skip != nil && policy.After > 0:
-		// The probe failed, with whatever signature: one rung up.
-		next.FirstAt, next.Since = t.Skip.FirstAt, t.Skip.Since
-		next.Rung = t.Skip.Rung + 1
-		if t.Skip.Reason == SkipAnyFailures && !identical {
-			next.Reason, policy = SkipAnyFailures, f.any
-		}
-		next.Failures = max(next.Failures, t.Skip.Failures+1)
-		next.EventIDs = appendBounded(t.Skip.EventIDs, f.link.EventID, max(3, policy.After))
-	case identical:
-	case anyMix:
-		next.Reason, policy = SkipAnyFailures, f.any
-		next.Failures, next.FirstAt = t.AnyCount, t.AnySince
-		next.EventIDs = t.chainIDs(RoleCounted)
-	default:
-		return nil
-	}
-	next.Until = at.Add(policy.Rung(next.Rung))
-	return &next
+	skip, note := t.judge(f)
+	t.Skip = skip
+	return t.note(f.link, RoleCounted, note)
 }
 
 // succeed returns the tally after a success: all is forgotten but the event that
@@ -235,13 +197,6 @@ func (t tally) note(l Link, role Role, note string) tally {
 	l.Role, l.Note = role, note
 	t.Chain = appendBounded(t.Chain, l, maxLinks)
 	return t
-}
-
-func (t tally) countNote(p rules.SkipPolicy) string {
-	if p.After <= 0 {
-		return "counted; this rule never skips"
-	}
-	return strconv.Itoa(t.Streak.Count) + " of " + strconv.Itoa(p.After)
 }
 
 func (t tally) chainIDs(role Role) []string {

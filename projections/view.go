@@ -61,9 +61,15 @@ type Server struct {
 	Authorization Authorization
 	Cause         *Cause
 	Skip          *Skip // the pin or skip that holds now
-	Gate          *Gate
-	Streak        *Streak
-	Last          *Attempt
+	// Over is the skip that ended without a success or a counted failure since; the next
+	// attempt is its probe.
+	Over *Skip
+	// UnderWay says that an attempt of ours was started and has no outcome yet. A
+	// reporter may never tell how its own ended.
+	UnderWay bool
+	Gate     *Gate
+	Streak   *Streak
+	Last     *Attempt
 	// NextAttempt is zero when only a change or a person brings one about.
 	NextAttempt     time.Time
 	NextTrigger     events.Trigger
@@ -146,7 +152,10 @@ func (s *State) view(source string, name events.ServerName, srv *server, now tim
 		Cause: c.Cause, Skip: srv.activeSkip(now), Gate: c.Gate, Last: c.Last,
 		VerifiedAt: c.VerifiedAt, Catalogue: srv.known().Catalogue,
 		ProtocolVersion: c.ProtocolVersion, ServerInfo: c.ServerInfo, Stats: srv.stats(),
-		Chain: c.Tally.Chain,
+		Chain: c.Tally.Chain, UnderWay: source == s.b.Own && len(c.Open) > 0,
+	}
+	if skip := c.Tally.Skip; skip != nil && !skip.ActiveAt(now) {
+		v.Over = skip
 	}
 	if srv.Entry != nil {
 		v.Entry = *srv.Entry

@@ -14,6 +14,7 @@ import (
 
 	"mcpledger/events"
 	"mcpledger/httpapi/api"
+	"mcpledger/projections/rules"
 )
 
 func (p *program) whyCommand() *cobra.Command {
@@ -36,7 +37,7 @@ func (p *program) explain(why api.Explanation) error {
 	fmt.Fprintf(w, "%s is %s\n", oneLine(string(why.Server)), why.State)
 	fmt.Fprintf(w, "  %s\n", oneLine(why.Summary))
 	if r := why.Rule; r != nil {
-		fmt.Fprintf(w, "\nRule %s of set %s: %s, %s; %s\n", r.Id, r.Set, r.Class, r.Disposition, policyInWords(r.Policy))
+		fmt.Fprintf(w, "\nRule %s of set %s: %s, %s; %s\n", r.Id, r.Set, r.Class, r.Disposition, policiesInWords(*r))
 		if r.Hint != "" {
 			fmt.Fprintf(w, "  %s\n", oneLine(r.Hint))
 		}
@@ -108,13 +109,24 @@ func clearingInWords(server events.ServerName, c api.Clearing) string {
 	return words
 }
 
-// policyInWords says when a rule's failures make a skip: "skips after 3 runs for 1h,
-// 4h, then 24h".
-func policyInWords(policy api.SkipPolicy) string {
-	if policy.After == 0 {
-		return "never skips"
+// policiesInWords says when a rule's failures make a skip: "skips after 3 runs for 1h,
+// 4h, then 24h", and where the rule makes none of its own what a mix of failures makes.
+func policiesInWords(r api.ExplainedRule) string {
+	switch {
+	case r.Disposition == rules.DispositionIgnore:
+		return "never counts"
+	case r.Policy.After > 0:
+		return "skips after " + policyInWords(r.Policy)
+	case r.AnyFailures.After > 0:
+		return "skips when nothing succeeds in " + policyInWords(r.AnyFailures)
 	}
-	words := "skips after " + count(policy.After, "run")
+	return "never skips"
+}
+
+// policyInWords says how many runs make a skip, and of what length: "3 runs for 1h, 4h,
+// then 24h".
+func policyInWords(policy api.SkipPolicy) string {
+	words := count(policy.After, "run")
 	if policy.MinSpanMs > 0 {
 		words += " over at least " + shortDuration(policy.MinSpanMs)
 	}

@@ -7,22 +7,26 @@ import (
 
 	"mcpledger/events"
 	"mcpledger/httpapi/api"
+	"mcpledger/projections/rules"
 )
 
 func TestPolicyReadsAsASentence(t *testing.T) {
 	const minute, hour = 60_000, 3_600_000
+	mix := api.SkipPolicy{After: 20, MinSpanMs: 24 * hour, TtlMs: []int64{6 * hour}}
 	tests := []struct {
-		policy api.SkipPolicy
-		want   string
+		rule api.ExplainedRule
+		want string
 	}{
-		{api.SkipPolicy{}, "never skips"},
-		{api.SkipPolicy{After: 1, TtlMs: []int64{15 * minute}}, "skips after 1 run for 15m"},
-		{api.SkipPolicy{After: 3, TtlMs: []int64{hour, 4 * hour, 24 * hour}}, "skips after 3 runs for 1h, 4h, then 24h"},
-		{api.SkipPolicy{After: 3, MinSpanMs: 10 * minute, TtlMs: []int64{90_000, 24*hour + 30*minute}}, "skips after 3 runs over at least 10m for 1m30s, then 24h30m"},
+		{api.ExplainedRule{}, "never skips"},
+		{api.ExplainedRule{AnyFailures: mix}, "skips when nothing succeeds in 20 runs over at least 24h for 6h"},
+		{api.ExplainedRule{AnyFailures: mix, Disposition: rules.DispositionIgnore}, "never counts"},
+		{api.ExplainedRule{AnyFailures: mix, Policy: api.SkipPolicy{After: 1, TtlMs: []int64{15 * minute}}}, "skips after 1 run for 15m"},
+		{api.ExplainedRule{Policy: api.SkipPolicy{After: 3, TtlMs: []int64{hour, 4 * hour, 24 * hour}}}, "skips after 3 runs for 1h, 4h, then 24h"},
+		{api.ExplainedRule{Policy: api.SkipPolicy{After: 3, MinSpanMs: 10 * minute, TtlMs: []int64{90_000, 24*hour + 30*minute}}}, "skips after 3 runs over at least 10m for 1m30s, then 24h30m"},
 	}
 	for _, tt := range tests {
-		if got := policyInWords(tt.policy); got != tt.want {
-			t.Errorf("%+v reads %q, want %q", tt.policy, got, tt.want)
+		if got := policiesInWords(tt.rule); got != tt.want {
+			t.Errorf("%+v reads %q, want %q", tt.rule, got, tt.want)
 		}
 	}
 }

@@ -819,12 +819,16 @@ type Evidence = events.Evidence
 
 // ExplainedRule defines model for ExplainedRule.
 type ExplainedRule struct {
+	// AnyFailures The set's policy for runs that fail in any mix of ways without a success
+	AnyFailures SkipPolicy  `json:"any_failures"`
 	Class       Class       `json:"class"`
 	Disposition Disposition `json:"disposition"`
 	Hash        string      `json:"hash"`
 	Hint        string      `json:"hint"`
 	Id          string      `json:"id"`
-	Policy      SkipPolicy  `json:"policy"`
+
+	// Policy The rule's policy after the server's own settings
+	Policy SkipPolicy `json:"policy"`
 
 	// Reference Where the rule is described, such as docs/reference/rules.md#python-module-missing; absent for a set that is not built in
 	Reference string `json:"reference,omitempty"`
