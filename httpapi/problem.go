@@ -40,6 +40,7 @@ const (
 
 	codeNotFound         code = "not_found"
 	codeServerNotFound   code = "server_not_found"
+	codeReportNotFound   code = "report_not_found"
 	codeEventNotFound    code = "event_not_found"
 	codeRunNotFound      code = "run_not_found"
 	codeMethodNotAllowed code = "method_not_allowed"
@@ -92,6 +93,7 @@ var problems = map[code]struct {
 
 	codeNotFound:         {http.StatusNotFound, "No such path"},
 	codeServerNotFound:   {http.StatusNotFound, "No such server"},
+	codeReportNotFound:   {http.StatusNotFound, "No such reports"},
 	codeEventNotFound:    {http.StatusNotFound, "No such event"},
 	codeRunNotFound:      {http.StatusNotFound, "No such run"},
 	codeMethodNotAllowed: {http.StatusMethodNotAllowed, "This path does not take this method"},

@@ -80,6 +80,47 @@ func TestHostsOfTheSameServerMoveTheirOwnStateAlone(t *testing.T) {
 	want(t, "our own state", w.get("/api/servers/hosted").at("state"), "skipped")
 }
 
+// A host may well use the ids of another, and the names of our own servers.
+func TestWhyOfAServerThatOnlyHostsReportSaysWhoseReportsItRestsOn(t *testing.T) {
+	w := newWorld(t)
+	w.configure("weather")
+	one, other := w.host("one"), w.host("other")
+	for range 3 {
+		one.tells("discovery.failed", seen)
+		w.clock.advance(time.Minute)
+	}
+	past := w.head()
+	other.tells("discovery.succeeded", `{"protocol_version":"2025-11-25","tool_count":1}`)
+
+	const path = "/api/servers/hosted/why"
+	a := w.get(path + "?source=one").is(http.StatusOK)
+	want(t, "reported by", a.at("reported_by"), "one")
+	want(t, "state", a.at("state"), "skipped")
+	want(t, "config key", a.at("config_key"), string(keyOf("hosted")))
+	want(t, "class", a.at("rule", "class"), "dependency")
+	if diff := cmp.Diff([]string{"1 of 3", "2 of 3", "3 of 3"}, a.names("note", "chain")); diff != "" {
+		t.Errorf("chain (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"expiry", "successful_check", "config_change"}, a.names("what", "clears_on")); diff != "" {
+		t.Errorf("clears on (-want +got):\n%s", diff)
+	}
+	// Nothing that the service itself could do.
+	want(t, "next attempt", a.at("next_attempt_at"), any(nil))
+
+	want(t, "whoever told last", w.get(path).is(http.StatusOK).at("reported_by"), "other")
+	want(t, "the host itself, when it asks", w.get(path, one.auth).is(http.StatusOK).at("reported_by"), "one")
+	want(t, "whoever had told then", w.get(fmt.Sprintf("%s?at=%d", path, past)).is(http.StatusOK).at("reported_by"), "one")
+	want(t, "by the key", w.get(path+"?config_key="+string(keyOf("hosted")), one.auth).is(http.StatusOK).at("state"), "skipped")
+	w.get(path+"?config_key=another", one.auth).refused(http.StatusNotFound, "report_not_found")
+	w.get(path+"?source=nobody").refused(http.StatusNotFound, "report_not_found")
+	w.get(path+"?source="+instance).refused(http.StatusNotFound, "server_not_found")
+	var own map[string]any
+	w.get("/api/servers/weather/why").is(http.StatusOK).into(&own)
+	if by, said := own["reported_by"]; said {
+		t.Errorf("our own server is said to be reported by %v", by)
+	}
+}
+
 func TestOnlyWhatAHostSawCanBeReported(t *testing.T) {
 	w := newWorld(t)
 	before := w.head()

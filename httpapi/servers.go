@@ -178,8 +178,8 @@ func (a *API) notConfigured(ctx context.Context, name string, upTo events.Sequen
 		}
 		path := "/api/servers/" + url.PathEscape(name)
 		asked := url.Values{"source": {e.Source}, "config_key": {string(e.ConfigKey)}}.Encode()
-		return refuse(codeServerNotFound, "no server named %q is configured; it is known from reports of %q, and %s/decision?%s and %s/history answer for it",
-			name, e.Source, path, asked, path)
+		return refuse(codeServerNotFound, "no server named %q is configured; it is known from reports of %q, and %s/why, %s/history and %s/decision?%s answer for it",
+			name, e.Source, path, path, path, asked)
 	}
 	return noSuchServer(name)
 }

@@ -4,7 +4,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
+	"net/url"
 	"slices"
+	"strconv"
+	"time"
 
 	"mcpledger/events"
 	"mcpledger/httpapi/api"
@@ -14,7 +18,7 @@ import (
 
 // ExplainServer answers GET /api/servers/{name}/why.
 func (a *API) ExplainServer(ctx context.Context, r api.ExplainServerRequestObject) (api.ExplainServerResponseObject, error) {
-	v, m, err := a.serverAt(ctx, r.Name, r.Params.At, r.Params.Rules)
+	v, m, err := a.explained(ctx, r.Name, r.Params)
 	if err != nil {
 		return nil, err
 	}
@@ -27,6 +31,9 @@ func (a *API) ExplainServer(ctx context.Context, r api.ExplainServerRequestObjec
 		State: v.State, Decision: v.Decision, Summary: v.Reason, Rule: explainRule(v, m.set),
 		Chain: chain, ClearsOn: []api.Clearing{}, NextAttemptAt: api.NewTimestamp(v.NextAttempt),
 	}
+	if v.FromReports {
+		shown.ReportedBy = v.Source
+	}
 	for _, c := range v.Clearings() {
 		shown.ClearsOn = append(shown.ClearsOn, api.Clearing{
 			What: api.ClearingWhat(c.What), At: api.NewTimestamp(c.At), Detail: c.Detail,
@@ -35,6 +42,45 @@ func (a *API) ExplainServer(ctx context.Context, r api.ExplainServerRequestObjec
 	return api.ExplainServer200JSONResponse{
 		Body: shown, Headers: api.ExplainServer200ResponseHeaders{LedgerSequence: int64(m.sequence)},
 	}, nil
+}
+
+// explained returns the view of a server that is to be explained: our own of one in the
+// config, unless a host's is asked for; else that of the host that asks, or told last.
+func (a *API) explained(ctx context.Context, name string, p api.ExplainServerParams) (projections.Server, moment, error) {
+	server, key := events.ServerName(name), events.ConfigKey(p.ConfigKey)
+	own := p.Source == a.source || (p.Source == "" && key == "")
+	var v projections.Server
+	var known bool
+	m, err := a.ask(ctx, p.At, p.Rules, func(s *projections.State, now time.Time) {
+		if own {
+			v, known = s.Server(server, now)
+		}
+		if !known && p.Source != a.source {
+			v, known = s.Reported(cmp.Or(p.Source, callerOf(ctx).identity.Name), server, key, now)
+		}
+		if !known && p.Source == "" {
+			v, known = s.LastReported(server, key, now)
+		}
+	})
+	switch {
+	case err != nil || known:
+		return v, m, err
+	case own:
+		return v, m, a.notConfigured(ctx, name, m.sequence)
+	}
+	return v, m, nothingReported(name, p.Source, p.ConfigKey)
+}
+
+func nothingReported(name, source, key string) error {
+	what := "nothing of " + strconv.Quote(name)
+	if key != "" {
+		what += " under the config key " + strconv.Quote(key)
+	}
+	what += " is reported"
+	if source != "" {
+		what += " by " + strconv.Quote(source)
+	}
+	return refuse(codeReportNotFound, "%s; /api/servers/%s/history has what was", what, url.PathEscape(name))
 }
 
 // defaultRulesPage describes the default set, each rule under its id.
@@ -79,7 +125,7 @@ func (a *API) chainOf(ctx context.Context, v projections.Server) ([]api.ChainLin
 			return nil
 		}
 		seen[id] = true
-		e, err := a.log.Event(ctx, id)
+		e, err := a.eventOf(ctx, v.Source, id)
 		if err != nil {
 			return err
 		}
@@ -111,6 +157,14 @@ func (a *API) chainOf(ctx context.Context, v projections.Server) ([]api.ChainLin
 	}
 	slices.SortStableFunc(chain, func(x, y api.ChainLink) int { return cmp.Compare(x.Sequence, y.Sequence) })
 	return chain, nil
+}
+
+// eventOf returns an event by its source and id.
+func (a *API) eventOf(ctx context.Context, source, id string) (events.Event, error) {
+	for e, err := range a.log.Read(ctx, events.Query{Source: source, ID: id, Limit: 1}) {
+		return e, err
+	}
+	return events.Event{}, fmt.Errorf("event %q of %q: %w", id, source, events.ErrNotFound)
 }
 
 func decision(id, note string) projections.Link {

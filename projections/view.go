@@ -52,6 +52,7 @@ const (
 type Server struct {
 	Name          events.ServerName
 	Source        string
+	FromReports   bool // Source is a host that reports, and not this service
 	ConfigKey     events.ConfigKey
 	Entry         events.ServerConfigured // zero for a server that is only reported
 	State         ServerState
@@ -99,6 +100,9 @@ func (v Server) ClearsOn() []string {
 		}
 		return []string{ClearsOnExpiry, ClearsOnManual}
 	}
+	if v.FromReports {
+		return []string{ClearsOnExpiry, ClearsOnConfigChange}
+	}
 	on := []string{ClearsOnExpiry, ClearsOnConfigChange, ClearsOnManual}
 	if v.Skip.Requalify && v.Entry.Transport == events.TransportStdio {
 		on = append(on, ClearsOnRequalify)
@@ -124,30 +128,14 @@ func (s *State) Server(name events.ServerName, now time.Time) (Server, bool) {
 		return Server{}, false
 	}
 	v := s.view(s.b.Own, name, srv, now)
-	for _, source := range sortedKeys(s.b.Sources) {
-		if other := s.b.Sources[source][name]; source != s.b.Own && other != nil {
-			v.Reported = append(v.Reported, s.view(source, name, other, now))
-		}
-	}
+	v.Reported = s.reports(name, now)
 	return v, true
-}
-
-// Reported returns how one source sees a server under a config key; false when it
-// reported nothing of it.
-func (s *State) Reported(source string, name events.ServerName, key events.ConfigKey, now time.Time) (Server, bool) {
-	srv := s.b.Sources[source][name]
-	if srv == nil || srv.Connections[key] == nil {
-		return Server{}, false
-	}
-	under := *srv
-	under.Current = key
-	return s.view(source, name, &under, now), true
 }
 
 func (s *State) view(source string, name events.ServerName, srv *server, now time.Time) Server {
 	c := srv.present()
 	v := Server{
-		Name: name, Source: source, ConfigKey: srv.Current,
+		Name: name, Source: source, FromReports: source != s.b.Own, ConfigKey: srv.Current,
 		Reachability: c.Reachability, Authorization: c.Authorization,
 		Cause: c.Cause, Skip: srv.activeSkip(now), Gate: c.Gate, Last: c.Last,
 		VerifiedAt: c.VerifiedAt, Catalogue: srv.known().Catalogue,

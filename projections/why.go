@@ -19,6 +19,8 @@ func (v Server) Clearings() []Clearing {
 	edit := Clearing{What: ClearsOnConfigChange, Detail: "edit the server's entry" + inFile(v.Entry.SourceFile)}
 	manual := Clearing{What: ClearsOnManual, Detail: "POST /api/servers/" + string(v.Name) + "/discover"}
 	switch {
+	case v.FromReports:
+		return v.reportedClearings()
 	case v.Gate != nil && v.State == StateBlocked:
 		return []Clearing{{What: ClearsOnCheck, At: v.NextAttempt}, edit, manual}
 	case v.Entry.Problem != nil && v.Entry.Problem.Code == events.ProblemVariableUnset:
@@ -41,6 +43,22 @@ func (v Server) Clearings() []Clearing {
 		return []Clearing{{What: ClearsOnExpiry, At: v.NextAttempt}, edit, manual}
 	}
 	return nil
+}
+
+// reportedClearings returns what would bring back a server that its host attempts:
+// nothing that we can do.
+func (v Server) reportedClearings() []Clearing {
+	if v.State == StateReady || v.State == StateDiscovering {
+		return nil
+	}
+	all := []Clearing{
+		{What: ClearsOnCheck, Detail: "a discovery.succeeded that " + v.Source + " reports"},
+		{What: ClearsOnConfigChange, Detail: "reports of " + v.Source + " under another config_key"},
+	}
+	if v.Skip != nil {
+		all = append([]Clearing{{What: ClearsOnExpiry, At: v.Skip.Until}}, all...)
+	}
+	return all
 }
 
 func inFile(path string) string {

@@ -46,6 +46,8 @@ func (e *problem) Error() string {
 	switch e.Code {
 	case "server_not_found":
 		return what + "; run \"" + self + " servers\" for those there are"
+	case "report_not_found":
+		return what + "; \"" + self + " history\" with the server's name lists what was"
 	case "unknown_rules":
 		return "--rules: " + what + "; run \"" + self + " rules list\" for those there are"
 	case "unauthenticated", "forbidden":

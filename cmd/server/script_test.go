@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"os"
 	"regexp"
@@ -41,6 +42,7 @@ func TestScripts(t *testing.T) {
 			"await":  await,
 			"code":   code,
 			"pin":    pin,
+			"report": report,
 			"signal": signalService,
 		},
 	})
@@ -94,6 +96,22 @@ func pin(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Check(closing(c, func(c *client) error {
 		return c.ask(context.Background(), http.MethodPut, "/api/servers/"+args[1]+"/skip", nil, api.Pin{Reason: "it is looked at"}, nil)
+	}))
+}
+
+// report tells the service that holds a data folder what a host saw: report FOLDER
+// TOKENFILE ID TYPE SERVER DATAFILE
+func report(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 6 {
+		ts.Fatalf("usage: report FOLDER TOKENFILE ID TYPE SERVER DATAFILE")
+	}
+	host := asOperator(ts.MkAbs(args[0]))
+	host.tokenFile = ts.MkAbs(args[1])
+	c, err := host.openClient(context.Background())
+	ts.Check(err)
+	ts.Check(closing(c, func(c *client) error {
+		event := map[string]any{"id": args[2], "type": args[3], "subject": args[4], "data": json.RawMessage(ts.ReadFile(args[5]))}
+		return c.post(context.Background(), "/api/events", nil, event, nil)
 	}))
 }
 

@@ -18,14 +18,23 @@ import (
 )
 
 func (p *program) whyCommand() *cobra.Command {
+	var source, key string
 	cmd := &cobra.Command{
 		Use:   "why NAME",
 		Short: "Explain why a server is as it is, down to the events",
-		Args:  exactArgs("NAME"),
+		Long: "Explain why a server is as it is, down to the events. One that no config has and only hosts\n" +
+			"with an MCP client of their own report is explained by the reports of the host that told of\n" +
+			"it last; --source and --config-key choose others.",
+		Args: exactArgs("NAME"),
 	}
+	cmd.Flags().StringVar(&source, "source", "", "explain what this `host` reported, also of a server in the config")
+	cmd.Flags().StringVar(&key, "config-key", "", "of the host's connections the one with this `key`, instead of the last it told of")
 	query := p.moment(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return printOne(p, cmd, "/api/servers/"+url.PathEscape(args[0])+"/why", query(), p.explain)
+		q := query()
+		set(q, "source", source)
+		set(q, "config_key", key)
+		return printOne(p, cmd, "/api/servers/"+url.PathEscape(args[0])+"/why", q, p.explain)
 	}
 	return cmd
 }
@@ -34,7 +43,7 @@ func (p *program) whyCommand() *cobra.Command {
 // left behind and what would change it, in this order.
 func (p *program) explain(why api.Explanation) error {
 	w := p.stdout
-	fmt.Fprintf(w, "%s is %s\n", oneLine(string(why.Server)), why.State)
+	fmt.Fprintf(w, "%s is %s%s\n", oneLine(string(why.Server)), why.State, reportedBy(why.ReportedBy))
 	fmt.Fprintf(w, "  %s\n", oneLine(why.Summary))
 	if r := why.Rule; r != nil {
 		fmt.Fprintf(w, "\nRule %s of set %s: %s, %s; %s\n", r.Id, r.Set, r.Class, r.Disposition, policiesInWords(*r))
@@ -65,6 +74,14 @@ func (p *program) explain(why api.Explanation) error {
 		}
 	}
 	return nil
+}
+
+// reportedBy says whose word a state is, if it is not the service's own.
+func reportedBy(host string) string {
+	if host == "" {
+		return ""
+	}
+	return ", as " + oneLine(host) + " reports it"
 }
 
 // evidenceLines is how many of the last lines of a failure's text are shown.

@@ -846,6 +846,9 @@ type Explanation struct {
 	Decision      DecisionWord `json:"decision"`
 	NextAttemptAt NullableTime `json:"next_attempt_at"`
 
+	// ReportedBy The host whose reports this rests on; absent where the service attempts the server itself
+	ReportedBy string `json:"reported_by,omitempty"`
+
 	// Rule What the cause was judged by; null when nothing failed
 	Rule     *ExplainedRule `json:"rule"`
 	Sequence Sequence       `json:"sequence"`
@@ -1748,6 +1751,12 @@ type GetServerHistoryParamsOrder string
 
 // ExplainServerParams defines parameters for ExplainServer.
 type ExplainServerParams struct {
+	// Source The host whose reports to explain, also of a server in the config
+	Source string `form:"source,omitempty" json:"source,omitempty"`
+
+	// ConfigKey The connection, of those that the host reported; the last it told of when absent
+	ConfigKey string `form:"config_key,omitempty" json:"config_key,omitempty"`
+
 	// At A past moment to answer for, a sequence or an RFC 3339 time
 	At At `form:"at,omitempty" json:"at,omitempty"`
 
@@ -2877,6 +2886,20 @@ func (w *ServerInterfaceWrapper) ExplainServer(ctx echo.Context) error {
 
 	// Parameter object where we will unmarshal all parameters from the context
 	var params ExplainServerParams
+	// ------------- Optional query parameter "source" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "source", ctx.QueryParams(), &params.Source, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter source: %s", err))
+	}
+
+	// ------------- Optional query parameter "config_key" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "config_key", ctx.QueryParams(), &params.ConfigKey, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter config_key: %s", err))
+	}
+
 	// ------------- Optional query parameter "at" -------------
 
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "at", ctx.QueryParams(), &params.At, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
