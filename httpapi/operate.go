@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -161,8 +162,7 @@ func (a *API) PinServer(ctx context.Context, r api.PinServerRequestObject) (api.
 	}, nil
 }
 
-// clearReason is recorded for skips that are cleared over HTTP, where no reason is
-// asked for.
+// clearReason is recorded for skips that are cleared without a reason given.
 const clearReason = "by request"
 
 // ClearServer answers DELETE /api/servers/{name}/skip.
@@ -172,7 +172,7 @@ func (a *API) ClearServer(ctx context.Context, r api.ClearServerRequestObject) (
 		return nil, err
 	}
 	if v.Skip != nil || v.Streak != nil { // else there is nothing to record
-		if err := a.discovery.Clear(ctx, []events.ServerName{v.Name}, clearReason, callerOf(ctx).actor()); err != nil {
+		if err := a.discovery.Clear(ctx, []events.ServerName{v.Name}, cmp.Or(r.Params.Reason, clearReason), callerOf(ctx).actor()); err != nil {
 			return nil, err
 		}
 	}
@@ -199,7 +199,7 @@ func (a *API) ClearSkips(ctx context.Context, r api.ClearSkipsRequestObject) (ap
 		}
 	}
 	if len(cleared) > 0 {
-		if err := a.discovery.Clear(ctx, cleared, clearReason, callerOf(ctx).actor()); err != nil {
+		if err := a.discovery.Clear(ctx, cleared, cmp.Or(r.Params.Reason, clearReason), callerOf(ctx).actor()); err != nil {
 			return nil, err
 		}
 	}

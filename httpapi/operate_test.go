@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"context"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -141,6 +142,20 @@ func TestAServerCanBeSetAsideAndTakenBack(t *testing.T) {
 	want(t, "state", a.at("state"), "discovering")
 	a = w.operate(http.MethodPut, "/api/servers/weather/skip", `{}`).is(http.StatusOK)
 	want(t, "until", a.at("skip", "until"), any(nil))
+}
+
+func TestTheReasonOfAClearIsRecorded(t *testing.T) {
+	w := newWorld(t)
+	w.configure("weather")
+	for path, reason := range map[string]string{
+		"/api/servers/weather/skip?reason=mended": "mended", "/api/servers/weather/skip": "by request",
+		"/api/skips?reason=the+proxy+is+back": "the proxy is back", "/api/skips": "by request",
+	} {
+		w.append("weather", events.SkipPinned{})
+		w.operate(http.MethodDelete, path, "").is(http.StatusOK)
+		want(t, "reason of "+path, w.get("/api/events?order=desc&limit=1").at("items", 0, "data", "reason"), reason)
+	}
+	w.operate(http.MethodDelete, "/api/skips?reason="+strings.Repeat("x", 1001), "").refused(http.StatusBadRequest, "invalid_parameter")
 }
 
 func TestClearingWhatIsNotThereWritesNothing(t *testing.T) {

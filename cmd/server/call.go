@@ -43,10 +43,7 @@ func (p *program) callCommand() *cobra.Command {
 				return err
 			}
 		}
-		return p.withClient(cmd, func(c *client) error {
-			if !c.running {
-				return errNeedsService
-			}
+		return p.withService(cmd, func(c *client) error {
 			path := "/api/servers/" + url.PathEscape(args[0]) + "/tools/" + url.PathEscape(args[1]) + "/call"
 			var raw json.RawMessage
 			if err := c.post(cmd.Context(), path, nil, request, &raw); err != nil {

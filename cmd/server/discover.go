@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"net/url"
@@ -34,10 +33,7 @@ func (p *program) discoverCommand() *cobra.Command {
 	cmd.Flags().StringVar(&reason, "reason", "", "a `sentence` to record with the attempt")
 	cmd.Flags().BoolVar(&force, "force", false, "attempt the skipped ones too; for a server that is named it goes without saying")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withClient(cmd, func(c *client) error {
-			if !c.running {
-				return errNeedsService
-			}
+		return p.withService(cmd, func(c *client) error {
 			if len(args) == 0 {
 				return p.discoverAll(cmd.Context(), c, api.DiscoverSelection{Force: force, Reason: reason})
 			}
@@ -46,9 +42,6 @@ func (p *program) discoverCommand() *cobra.Command {
 	}
 	return cmd
 }
-
-// errNeedsService tells that a command writes, and nobody is there to write.
-var errNeedsService = errors.New("no service holds this data folder, and this command needs one; start it with \"" + self + " serve\" or name one with --url")
 
 // discoverAll has the servers attempted that fit the selection and shows how it goes
 // until their run is over. With --json it prints what was begun, and does not wait.

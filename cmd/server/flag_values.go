@@ -63,11 +63,30 @@ func choice[T ~string](to *string, words ...T) pflag.Value {
 	}}
 }
 
+const adviceTime adviceError = "give a time such as 2026-03-04T12:00:00Z"
+
 // timeOf is the value of a flag that takes a time, which stays as it was written.
 func timeOf(to *string) pflag.Value {
 	return &value{kind: "string", parse: func(given string) error {
 		if _, err := time.Parse(time.RFC3339, given); given != "" && err != nil {
-			return adviceError("give a time such as 2026-03-04T12:00:00Z")
+			return adviceTime
+		}
+		*to = given
+		return nil
+	}}
+}
+
+// comingTimeOf is the value of a flag that takes a time after now, which stays as it
+// was written.
+func comingTimeOf(to *string, now func() time.Time) pflag.Value {
+	return &value{kind: "string", parse: func(given string) error {
+		at, err := time.Parse(time.RFC3339, given)
+		switch {
+		case given == "":
+		case err != nil:
+			return adviceTime
+		case !at.After(now()):
+			return adviceError("which has passed; give a time to come")
 		}
 		*to = given
 		return nil

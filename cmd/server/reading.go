@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -21,6 +22,19 @@ func (p *program) withClient(cmd *cobra.Command, fn func(*client) error) error {
 		return err
 	}
 	return closing(c, fn)
+}
+
+// errNeedsService tells that a command writes, and nobody is there to write.
+var errNeedsService = errors.New("no service holds this data folder, and this command needs one; start it with \"" + self + " serve\" or name one with --url")
+
+// withService is withClient for a command that writes, which a service has to do.
+func (p *program) withService(cmd *cobra.Command, fn func(*client) error) error {
+	return p.withClient(cmd, func(c *client) error {
+		if !c.running {
+			return errNeedsService
+		}
+		return fn(c)
+	})
 }
 
 func closing(c *client, fn func(*client) error) (err error) {

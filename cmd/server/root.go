@@ -50,6 +50,7 @@ func (p *program) rootCommand() *cobra.Command {
 	root.AddCommand(serve,
 		p.serversCommand(), p.toolsCommand(), p.skipsCommand(), p.whyCommand(), p.historyCommand(), p.eventsCommand(),
 		p.discoverCommand(), p.callCommand(), p.preflightCommand(),
+		p.pinCommand(), p.unpinCommand(), p.clearCommand(),
 		p.diffCommand(), p.replayCommand(), p.simulateCommand(),
 		p.verifyCommand(), p.exportCommand(), p.importCommand(), p.backupCommand(),
 		p.stdioCommand(), rules, p.tokenCommand(), p.versionCommand(), p.sampleServerCommand())

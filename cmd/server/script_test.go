@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"os"
 	"regexp"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mcpledger/discovery/mcptest"
-	"mcpledger/httpapi/api"
 )
 
 // programs are those that tests can start by name; each is this test binary.
@@ -41,7 +39,6 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"await":  await,
 			"code":   code,
-			"pin":    pin,
 			"report": report,
 			"signal": signalService,
 		},
@@ -85,18 +82,6 @@ func code(ts *testscript.TestScript, neg bool, args []string) {
 	if got != args[0] {
 		ts.Fatalf("exit code %s, want %s\n%s%s", got, args[0], ts.ReadFile("stdout"), ts.ReadFile("stderr"))
 	}
-}
-
-// pin has the service that holds a data folder set a server aside: pin FOLDER SERVER
-func pin(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: pin FOLDER SERVER")
-	}
-	c, err := asOperator(ts.MkAbs(args[0])).openClient(context.Background())
-	ts.Check(err)
-	ts.Check(closing(c, func(c *client) error {
-		return c.ask(context.Background(), http.MethodPut, "/api/servers/"+args[1]+"/skip", nil, api.Pin{Reason: "it is looked at"}, nil)
-	}))
 }
 
 // report tells the service that holds a data folder what a host saw: report FOLDER

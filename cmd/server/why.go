@@ -109,8 +109,8 @@ func printLastEvidence(w io.Writer, chain []api.ChainLink) error {
 	return nil
 }
 
-// clearingInWords says what would change how a server stands. The request that has it
-// attempted is a command here.
+// clearingInWords says what would change how a server stands. The requests of the HTTP
+// contract that do it are commands here.
 func clearingInWords(server events.ServerName, c api.Clearing) string {
 	words := strings.ReplaceAll(string(c.What), "_", " ")
 	if c.At != nil {
@@ -120,6 +120,8 @@ func clearingInWords(server events.ServerName, c api.Clearing) string {
 	case "":
 	case "POST /api/servers/" + string(server) + "/discover":
 		words += ": " + self + " discover " + string(server)
+	case "DELETE /api/servers/" + string(server) + "/skip":
+		words += ": " + self + " unpin " + string(server)
 	default:
 		words += ": " + c.Detail
 	}

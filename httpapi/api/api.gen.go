@@ -1486,6 +1486,9 @@ type Name = string
 // Outcome defines model for Outcome.
 type Outcome string
 
+// Reason defines model for Reason.
+type Reason = string
+
 // ReplayID defines model for ReplayID.
 type ReplayID = string
 
@@ -1749,6 +1752,12 @@ type GetServerHistoryParamsOutcome string
 // GetServerHistoryParamsOrder defines parameters for GetServerHistory.
 type GetServerHistoryParamsOrder string
 
+// ClearServerParams defines parameters for ClearServer.
+type ClearServerParams struct {
+	// Reason A sentence to record; the first 500 bytes are
+	Reason Reason `form:"reason,omitempty" json:"reason,omitempty"`
+}
+
 // ExplainServerParams defines parameters for ExplainServer.
 type ExplainServerParams struct {
 	// Source The host whose reports to explain, also of a server in the config
@@ -1773,6 +1782,9 @@ type SignInJSONBody struct {
 type ClearSkipsParams struct {
 	Class     Class  `form:"class,omitempty" json:"class,omitempty"`
 	Signature string `form:"signature,omitempty" json:"signature,omitempty"`
+
+	// Reason A sentence to record; the first 500 bytes are
+	Reason Reason `form:"reason,omitempty" json:"reason,omitempty"`
 }
 
 // ListSkipsParams defines parameters for ListSkips.
@@ -1918,7 +1930,7 @@ type ServerInterface interface {
 	GetServerHistory(ctx echo.Context, name Name, params GetServerHistoryParams) error
 	// ClearServer End a server's pin and skip; its streak starts at zero
 	// (DELETE /api/servers/{name}/skip)
-	ClearServer(ctx echo.Context, name Name) error
+	ClearServer(ctx echo.Context, name Name, params ClearServerParams) error
 	// PinServer Set a server aside
 	// (PUT /api/servers/{name}/skip)
 	PinServer(ctx echo.Context, name Name) error
@@ -2828,8 +2840,17 @@ func (w *ServerInterfaceWrapper) ClearServer(ctx echo.Context) error {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter name: %s", err))
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ClearServerParams
+	// ------------- Optional query parameter "reason" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "reason", ctx.QueryParams(), &params.Reason, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter reason: %s", err))
+	}
+
 	// Invoke the callback with all the unmarshaled arguments
-	err = w.Handler.ClearServer(ctx, name)
+	err = w.Handler.ClearServer(ctx, name, params)
 	return err
 }
 
@@ -2964,6 +2985,13 @@ func (w *ServerInterfaceWrapper) ClearSkips(ctx echo.Context) error {
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "signature", ctx.QueryParams(), &params.Signature, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter signature: %s", err))
+	}
+
+	// ------------- Optional query parameter "reason" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "reason", ctx.QueryParams(), &params.Reason, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter reason: %s", err))
 	}
 
 	// Invoke the callback with all the unmarshaled arguments
@@ -4497,7 +4525,8 @@ func (response GetServerHistorydefaultApplicationProblemPlusJSONResponse) VisitG
 }
 
 type ClearServerRequestObject struct {
-	Name Name `json:"name"`
+	Name   Name `json:"name"`
+	Params ClearServerParams
 }
 
 type ClearServerResponseObject interface {
@@ -6170,10 +6199,11 @@ func (sh *strictHandler) GetServerHistory(ctx echo.Context, name Name, params Ge
 }
 
 // ClearServer operation middleware
-func (sh *strictHandler) ClearServer(ctx echo.Context, name Name) error {
+func (sh *strictHandler) ClearServer(ctx echo.Context, name Name, params ClearServerParams) error {
 	var request ClearServerRequestObject
 
 	request.Name = name
+	request.Params = params
 
 	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.ClearServer(ctx.Request().Context(), request.(ClearServerRequestObject))

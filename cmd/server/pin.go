@@ -1,0 +1,161 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mcpledger/httpapi/api"
+	"mcpledger/projections"
+	"mcpledger/projections/rules"
+)
+
+func (p *program) pinCommand() *cobra.Command {
+	var reason, until string
+	var last time.Duration
+	cmd := &cobra.Command{
+		Use:   "pin NAME",
+		Short: "Set a server aside: it is not attempted and its tools are not offered",
+		Long: "Set a server aside: it is not attempted, and its tools are not offered, until the time given\n" +
+			"or until somebody takes it back with unpin. A server that is set aside already is so anew,\n" +
+			"with this reason and time.",
+		Args: exactArgs("NAME"),
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "a `sentence` to record and show")
+	cmd.Flags().Var(durationOf(&last, 1, "give a time from now that is longer than 0, such as 2h"), "for", "the `time` from now after which it is taken back, such as 2h; default: until unpin")
+	cmd.Flags().Var(comingTimeOf(&until, p.now), "until", "the `time` at which it is taken back, such as 2026-12-05T00:00:00Z")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if last > 0 && until != "" {
+			return usagef("--for and --until both say when it is taken back, give one of them")
+		}
+		if last > 0 {
+			until = p.now().Add(last).UTC().Format(time.RFC3339)
+		}
+		return p.changeSkip(cmd, http.MethodPut, args[0], nil, api.Pin{Reason: reason, Until: until}, nil)
+	}
+	return cmd
+}
+
+func (p *program) unpinCommand() *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "unpin NAME",
+		Short: "Take back a server that was set aside",
+		Long: "Take back a server that was set aside. What failed before that is not counted any more. A\n" +
+			"skip that was not made by pin stays; clear ends it.",
+		Args: exactArgs("NAME"),
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "a `sentence` to record")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.changeSkip(cmd, http.MethodDelete, args[0], reasonQuery(reason), nil, func(s api.Server) string {
+			if s.Skip == nil || s.Skip.Reason != projections.SkipPinned {
+				return "is not set aside"
+			}
+			return ""
+		})
+	}
+	return cmd
+}
+
+func (p *program) clearCommand() *cobra.Command {
+	var reason, class, signature string
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "clear [NAME]",
+		Short: "End a server's skip, or many, and count from zero",
+		Long: "End the skip or pin of a server, without an attempt now: it is due as after a first failure,\n" +
+			"and counting starts at zero. --class and --signature end all skips of that kind and\n" +
+			"leave pins, --all ends all of both.",
+		Args: oneServerOrAll,
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "a `sentence` to record")
+	cmd.Flags().Var(choice(&class, rules.Classes...), "class", "end all skips whose cause is of this `class`")
+	cmd.Flags().StringVar(&signature, "signature", "", "end all skips whose cause has this `signature`")
+	cmd.Flags().BoolVar(&all, "all", false, "end all skips and pins")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		many := all || class != "" || signature != ""
+		switch {
+		case len(args) == 0 && !many:
+			return usagef("%s wants a server's name, or --class, --signature or --all", cmd.CommandPath())
+		case len(args) == 1 && many, all && (class != "" || signature != ""):
+			return usagef("%s takes a server's name, or --class and --signature, or --all, and not several of them", cmd.CommandPath())
+		}
+		query := reasonQuery(reason)
+		if many {
+			set(query, "class", class)
+			set(query, "signature", signature)
+			return p.clearMany(cmd, query)
+		}
+		return p.changeSkip(cmd, http.MethodDelete, args[0], query, nil, func(s api.Server) string {
+			if s.Skip == nil && s.Streak == nil {
+				return "has nothing to clear"
+			}
+			return ""
+		})
+	}
+	return cmd
+}
+
+func reasonQuery(reason string) url.Values {
+	query := url.Values{}
+	set(query, "reason", reason)
+	return query
+}
+
+// changeSkip changes a server's skip and prints how the server stands then. Where
+// needless says of the server that there is nothing to change, that is printed, and
+// nothing is asked for.
+func (p *program) changeSkip(cmd *cobra.Command, method, name string, query url.Values, body any, needless func(api.Server) string) error {
+	return p.withService(cmd, func(c *client) error {
+		path := "/api/servers/" + url.PathEscape(name)
+		var server json.RawMessage
+		if needless != nil {
+			if err := c.get(cmd.Context(), path, nil, &server); err != nil {
+				return err
+			}
+			var before api.Server
+			if err := json.Unmarshal(server, &before); err != nil {
+				return unreadable(path, err)
+			}
+			if what := needless(before); what != "" {
+				return p.printStanding(path, server, what+"; it is")
+			}
+		}
+		if err := c.ask(cmd.Context(), method, path+"/skip", query, body, &server); err != nil {
+			return err
+		}
+		return p.printStanding(path, server, "is now")
+	})
+}
+
+// printStanding prints how a server stands, after words that lead up to its state.
+func (p *program) printStanding(path string, server json.RawMessage, words string) error {
+	return printAnswer(p, path, server, func(s api.Server) error {
+		_, err := fmt.Fprintf(p.stdout, "%s %s %s: %s\n", oneLine(string(s.Name)), words, s.State, oneLine(s.StateReason))
+		return err
+	})
+}
+
+// clearMany ends all skips that fit the query and prints whose they were.
+func (p *program) clearMany(cmd *cobra.Command, query url.Values) error {
+	const path = "/api/skips"
+	return p.withService(cmd, func(c *client) error {
+		var raw json.RawMessage
+		if err := c.ask(cmd.Context(), http.MethodDelete, path, query, nil, &raw); err != nil {
+			return err
+		}
+		return printAnswer(p, path, raw, func(a api.Cleared) error {
+			if len(a.Cleared) == 0 {
+				_, err := fmt.Fprintln(p.stdout, "No skip fits.")
+				return err
+			}
+			_, err := fmt.Fprintf(p.stdout, "Ended %s: %s\n", count(len(a.Cleared), "skip"), oneLine(strings.Join(texts(a.Cleared), ", ")))
+			return err
+		})
+	})
+}
