@@ -9,37 +9,42 @@ import (
 	"mcpledger/projections"
 )
 
+// Reloaded is what a reload of the config found.
+type Reloaded struct {
+	// Changes has every configured server with what changed of it, "" for nothing.
+	Changes map[events.ServerName]events.Change
+	Removed []events.ServerName    // those no longer configured
+	Faults  []events.ConfigProblem // of single entries
+}
+
 // Reload reads the config and puts it in force: what changed is recorded in one
-// batch, and only servers that changed are touched. Changes has every configured
-// server with what changed of it, "" for nothing. A config that cannot be used is
-// recorded as rejected, the last good one stays in force, and the error is
-// config's; problems then say where. Without error they are faults of single
-// entries.
-func (s *Service) Reload(ctx context.Context, actor string) (changes map[events.ServerName]events.Change, removed []events.ServerName, problems []events.ConfigProblem, err error) {
+// batch, and only servers that changed are touched. A config that cannot be used is
+// recorded as rejected, the last good one stays in force, and the error is config's.
+func (s *Service) Reload(ctx context.Context, actor string) (Reloaded, error) {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
 	loaded, err := s.load()
 	if err != nil {
-		return nil, nil, nil, s.reject(ctx, err, actor)
+		return Reloaded{}, s.reject(ctx, err, actor)
 	}
 	known, err := s.applied()
 	if err != nil {
-		return nil, nil, nil, err
+		return Reloaded{}, err
 	}
 	diff := config.Diff(known, loaded)
 	if err := s.record(ctx, config.LoadedEvents(loaded, diff), actor); err != nil {
-		return nil, nil, nil, err
+		return Reloaded{}, err
 	}
 	s.adopt(loaded, diff)
-	changes = map[events.ServerName]events.Change{}
+	r := Reloaded{Changes: map[events.ServerName]events.Change{}, Faults: loaded.Faults}
 	for _, name := range diff.Unchanged {
-		changes[name] = ""
+		r.Changes[name] = ""
 	}
 	for _, c := range diff.Changed {
-		changes[c.Server.Name] = c.Change
+		r.Changes[c.Server.Name] = c.Change
 	}
-	for _, r := range diff.Removed {
-		removed = append(removed, r.Name)
+	for _, gone := range diff.Removed {
+		r.Removed = append(r.Removed, gone.Name)
 	}
 	for _, p := range loaded.Warnings {
 		s.logger.LogAttrs(ctx, slog.LevelWarn, "config warning", place(p)...)
@@ -51,7 +56,7 @@ func (s *Service) Reload(ctx context.Context, actor string) (changes map[events.
 	}
 	s.announceAll(ctx)
 	s.wake()
-	return changes, removed, loaded.Faults, nil
+	return r, nil
 }
 
 // place gives a problem's place and words as a log has them.

@@ -148,7 +148,7 @@ func (s *Service) Start(ctx context.Context, pid int) error {
 	if err := s.closeUnfinished(ctx); err != nil {
 		return err
 	}
-	if _, _, _, err := s.Reload(ctx, ""); err != nil {
+	if _, err := s.Reload(ctx, ""); err != nil {
 		return err
 	}
 	s.started.Store(true)

@@ -276,9 +276,9 @@ func (r *running) discover(name events.ServerName) {
 func (r *running) reload() map[events.ServerName]events.Change {
 	r.w.t.Helper()
 	r.w.writeConfig()
-	changes, _, _, err := r.Reload(context.Background(), "tester")
+	reloaded, err := r.Reload(context.Background(), "tester")
 	if err != nil {
 		r.w.t.Fatal(err)
 	}
-	return changes
+	return reloaded.Changes
 }

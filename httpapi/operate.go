@@ -208,21 +208,20 @@ func (a *API) ClearSkips(ctx context.Context, r api.ClearSkipsRequestObject) (ap
 
 // ReloadConfig answers POST /api/config/reload.
 func (a *API) ReloadConfig(ctx context.Context, _ api.ReloadConfigRequestObject) (api.ReloadConfigResponseObject, error) {
-	changes, removed, faults, err := a.discovery.Reload(ctx, callerOf(ctx).actor())
+	reloaded, err := a.discovery.Reload(ctx, callerOf(ctx).actor())
 	var unusable *config.ProblemError
 	if errors.As(err, &unusable) {
-		if changes, err = a.unchanged(ctx); err == nil {
-			faults = unusable.Problems
-		}
+		reloaded.Faults = unusable.Problems
+		reloaded.Changes, err = a.unchanged(ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
 	report := api.ReloadConfig200JSONResponse{
 		Added: []events.ServerName{}, Changed: []events.ServerName{},
-		Removed: list(slices.Sorted(slices.Values(removed))), Errors: []api.ConfigProblem{},
+		Removed: list(slices.Sorted(slices.Values(reloaded.Removed))), Errors: []api.ConfigProblem{},
 	}
-	for name, change := range changes {
+	for name, change := range reloaded.Changes {
 		switch change {
 		case "":
 			report.Unchanged++
@@ -234,7 +233,7 @@ func (a *API) ReloadConfig(ctx context.Context, _ api.ReloadConfigRequestObject)
 	}
 	slices.Sort(report.Added)
 	slices.Sort(report.Changed)
-	for _, p := range faults {
+	for _, p := range reloaded.Faults {
 		report.Errors = append(report.Errors, showProblem(p))
 	}
 	return report, nil

@@ -205,11 +205,13 @@ func TestAReloadTellsWhatChanged(t *testing.T) {
 	w := newWorld(t)
 	w.configure("a")
 	w.configure("b")
-	w.discovery.changes = map[events.ServerName]events.Change{
-		"z": events.ChangeAdded, "y": events.ChangeAdded, "a": events.ChangeKey, "b": "", "c": events.ChangeSettings,
+	w.discovery.reloaded = discovery.Reloaded{
+		Changes: map[events.ServerName]events.Change{
+			"z": events.ChangeAdded, "y": events.ChangeAdded, "a": events.ChangeKey, "b": "", "c": events.ChangeSettings,
+		},
+		Removed: []events.ServerName{"r", "q"},
+		Faults:  []events.ConfigProblem{{File: "mcp.json", Line: 4, Column: 2, Server: "c", Detail: "unknown type"}},
 	}
-	w.discovery.removed = []events.ServerName{"r", "q"}
-	w.discovery.problems = []events.ConfigProblem{{File: "mcp.json", Line: 4, Column: 2, Server: "c", Detail: "unknown type"}}
 	a := w.operate(http.MethodPost, "/api/config/reload", "").is(http.StatusOK)
 	for member, wanted := range map[string][]any{"added": {"y", "z"}, "changed": {"a", "c"}, "removed": {"q", "r"}} {
 		if diff := cmp.Diff(wanted, a.at(member).([]any)); diff != "" {

@@ -30,12 +30,9 @@ type Discovery interface {
 	// an error of package discovery.
 	Discover(ctx context.Context, servers []events.ServerName, reason, actor string) (runID string, done <-chan struct{}, err error)
 
-	// Reload reads the config files anew and puts them in force. Changes has every
-	// server configured now with what changed of it, "" for nothing; removed has those
-	// no longer configured; faults says what is wrong with single entries. Files that
-	// cannot be used give a *config.ProblemError, and then the last good config stays
-	// in force.
-	Reload(ctx context.Context, actor string) (changes map[events.ServerName]events.Change, removed []events.ServerName, faults []events.ConfigProblem, err error)
+	// Reload reads the config files anew and puts them in force. Files that cannot be
+	// used give a *config.ProblemError, and then the last good config stays in force.
+	Reload(ctx context.Context, actor string) (discovery.Reloaded, error)
 
 	// Pin sets a configured server aside until a time, zero for until cleared.
 	Pin(ctx context.Context, server events.ServerName, until time.Time, reason, actor string) error

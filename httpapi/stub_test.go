@@ -19,9 +19,7 @@ type discoveryStub struct {
 	outcome  events.Data // of the next attempts; nil: they do not end
 	asked    []events.ServerName
 	err      error
-	changes  map[events.ServerName]events.Change
-	removed  []events.ServerName
-	problems []events.ConfigProblem
+	reloaded discovery.Reloaded
 	called   []discovery.Call
 	call     func(context.Context, discovery.Call) (discovery.CallOutcome, error)
 }
@@ -60,8 +58,8 @@ func (d *discoveryStub) Discover(ctx context.Context, servers []events.ServerNam
 	return a.run, done, d.record(ctx, "", a, events.DiscoveryRunCompleted{})
 }
 
-func (d *discoveryStub) Reload(context.Context, string) (map[events.ServerName]events.Change, []events.ServerName, []events.ConfigProblem, error) {
-	return d.changes, d.removed, d.problems, d.err
+func (d *discoveryStub) Reload(context.Context, string) (discovery.Reloaded, error) {
+	return d.reloaded, d.err
 }
 
 func (d *discoveryStub) Pin(ctx context.Context, server events.ServerName, until time.Time, reason, _ string) error {

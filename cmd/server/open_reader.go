@@ -58,8 +58,8 @@ func (nobody) Discover(context.Context, []events.ServerName, string, string) (st
 	return "", nil, errNeedsService
 }
 
-func (nobody) Reload(context.Context, string) (map[events.ServerName]events.Change, []events.ServerName, []events.ConfigProblem, error) {
-	return nil, nil, nil, errNeedsService
+func (nobody) Reload(context.Context, string) (discovery.Reloaded, error) {
+	return discovery.Reloaded{}, errNeedsService
 }
 
 func (nobody) Pin(context.Context, events.ServerName, time.Time, string, string) error {

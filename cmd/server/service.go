@@ -250,20 +250,20 @@ func (s *service) followFiles(ctx context.Context, hangups <-chan os.Signal) {
 // reloadConfig reads the config anew and says what came of it. One that cannot be used
 // leaves the last one in force.
 func (s *service) reloadConfig(ctx context.Context) {
-	entries, removed, _, err := s.discovery.Reload(ctx, "")
+	reloaded, err := s.discovery.Reload(ctx, "")
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
 		s.logger.ErrorContext(ctx, "the config is not taken, the last one stays in force", slog.Any("err", err))
 	default:
 		changed := 0
-		for _, change := range entries {
+		for _, change := range reloaded.Changes {
 			if change != "" {
 				changed++
 			}
 		}
 		s.logger.InfoContext(ctx, "the config is read anew",
-			slog.Int("servers", len(entries)), slog.Int("changed", changed), slog.Int("removed", len(removed)))
+			slog.Int("servers", len(reloaded.Changes)), slog.Int("changed", changed), slog.Int("removed", len(reloaded.Removed)))
 	}
 }
 

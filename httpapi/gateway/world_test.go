@@ -149,7 +149,7 @@ func (w *world) start() *world {
 func (w *world) reload() {
 	w.Helper()
 	w.writeConfig()
-	_, _, _, err := w.service.Reload(context.Background(), "tester")
+	_, err := w.service.Reload(context.Background(), "tester")
 	w.must(err)
 }
 
