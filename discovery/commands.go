@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -9,31 +10,49 @@ import (
 	"mcpledger/events"
 )
 
+// Begun is a discovery that is under way.
+type Begun struct {
+	// RunID is the run that was begun; where others attempt all of the servers already
+	// it is that of the first, and where none was named there is none.
+	RunID string
+	// Joined are the runs of others that attempt a server already, and whose outcome is
+	// waited for, by server.
+	Joined map[events.ServerName]string
+	Done   <-chan struct{} // closed when every outcome is recorded
+}
+
 // Discover attempts the servers named, whatever their skips and gates say, and
-// joins runs that are under way for them. The run is recorded when it returns; done
-// is closed when every outcome is. Where all are under way the run is that of the first,
-// and where none is named there is none. It returns ErrUnknownServer, ErrDisabled,
-// ErrBlocked or ErrStopping, and then nothing was begun.
-func (s *Service) Discover(ctx context.Context, servers []events.ServerName, reason, actor string) (runID string, done <-chan struct{}, err error) {
+// joins runs that are under way for them. The run is recorded when it returns. It
+// returns ErrUnknownServer, ErrDisabled, ErrBlocked or ErrStopping, and then nothing
+// was begun.
+func (s *Service) Discover(ctx context.Context, servers []events.ServerName, reason, actor string) (Begun, error) {
 	var r *run
-	var flights []*flight
+	var flights map[events.ServerName]*flight
 	for len(servers) > 0 && r == nil && len(flights) == 0 { // a run that was joined may have ended meanwhile
 		if err := s.attemptable(servers); err != nil {
-			return "", nil, err
+			return Begun{}, err
 		}
+		var err error
 		r, err = s.begin(ctx, request{trigger: events.TriggerManual, servers: servers, reason: s.words(reason), actor: actor})
 		if err != nil {
-			return "", nil, err
+			return Begun{}, err
 		}
 		flights = s.flightsOf(servers)
 	}
-	switch {
-	case r != nil:
-		runID = r.id
-	case len(flights) > 0:
-		runID = flights[0].runID
+	begun := Begun{Joined: map[events.ServerName]string{}}
+	if r != nil {
+		begun.RunID = r.id
+	}
+	for _, name := range servers {
+		if f := flights[name]; f != nil {
+			begun.RunID = cmp.Or(begun.RunID, f.runID)
+			if r == nil || f.runID != r.id {
+				begun.Joined[name] = f.runID
+			}
+		}
 	}
 	over := make(chan struct{})
+	begun.Done = over
 	go func() {
 		defer close(over)
 		for _, f := range flights {
@@ -43,7 +62,7 @@ func (s *Service) Discover(ctx context.Context, servers []events.ServerName, rea
 			<-r.done
 		}
 	}()
-	return runID, over, nil
+	return begun, nil
 }
 
 func (s *Service) attemptable(servers []events.ServerName) error {
@@ -66,13 +85,13 @@ func (s *Service) attemptable(servers []events.ServerName) error {
 	return nil
 }
 
-func (s *Service) flightsOf(servers []events.ServerName) []*flight {
+func (s *Service) flightsOf(servers []events.ServerName) map[events.ServerName]*flight {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var flights []*flight
+	flights := map[events.ServerName]*flight{}
 	for _, name := range servers {
 		if f := s.flights[name]; f != nil {
-			flights = append(flights, f)
+			flights[name] = f
 		}
 	}
 	return flights

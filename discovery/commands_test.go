@@ -11,12 +11,12 @@ func TestADiscoveryOfNoServersIsOverAtOnce(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		runID, done, err := r.Discover(context.Background(), nil, "", "tester")
-		if err != nil || runID != "" {
-			t.Errorf("run %q, %v", runID, err)
+		begun, err := r.Discover(context.Background(), nil, "", "tester")
+		if err != nil || begun.RunID != "" {
+			t.Errorf("run %q, %v", begun.RunID, err)
 			return
 		}
-		<-done
+		<-begun.Done
 	}()
 	select {
 	case <-ended:

@@ -191,7 +191,7 @@ func TestEveryServerIsListedWhateverItsEntry(t *testing.T) {
 	for name, want := range map[events.ServerName]error{
 		"unset": discovery.ErrBlocked, "off": discovery.ErrDisabled, "nobody": discovery.ErrUnknownServer,
 	} {
-		if _, _, err := r.Discover(context.Background(), []events.ServerName{name}, "", ""); !errors.Is(err, want) {
+		if _, err := r.Discover(context.Background(), []events.ServerName{name}, "", ""); !errors.Is(err, want) {
 			t.Errorf("discover %s: %v, want %v", name, err, want)
 		}
 	}

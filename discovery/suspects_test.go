@@ -46,7 +46,7 @@ func TestServersThatTheServiceEndedWithAreTriedApart(t *testing.T) {
 				r.abandon("b-quick", n)
 			}
 
-			_, done, err := r.Discover(t.Context(), []events.ServerName{"a-slow", "b-quick"}, "", "tester")
+			begun, err := r.Discover(t.Context(), []events.ServerName{"a-slow", "b-quick"}, "", "tester")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,7 +67,7 @@ func TestServersThatTheServiceEndedWithAreTriedApart(t *testing.T) {
 				r.await("b-quick", "an answer while the first is silent", func(projections.Server) bool { return len(succeeded("b-quick")) == 2 })
 			}
 			open()
-			<-done
+			<-begun.Done
 			slow, quick := succeeded("a-slow"), r.recorded("b-quick", events.TypeDiscoveryStarted)
 			if after := quick[len(quick)-1].Sequence > slow[len(slow)-1].Sequence; after != c.waits {
 				t.Errorf("the second was started after the first had answered: %v, want %v", after, c.waits)

@@ -265,11 +265,11 @@ func (r *running) recorded(name events.ServerName, types ...events.Type) []event
 // discover asks for an attempt as a person does, and waits for it.
 func (r *running) discover(name events.ServerName) {
 	r.w.t.Helper()
-	_, done, err := r.Discover(context.Background(), []events.ServerName{name}, "to see", "tester")
+	begun, err := r.Discover(context.Background(), []events.ServerName{name}, "to see", "tester")
 	if err != nil {
 		r.w.t.Fatal(err)
 	}
-	<-done
+	<-begun.Done
 }
 
 // reload saves the config file and has it read.

@@ -32,15 +32,15 @@ func (a *API) DiscoverServer(ctx context.Context, r api.DiscoverServerRequestObj
 	if err := a.checkReason(reason); err != nil {
 		return nil, err
 	}
-	runID, done, err := a.discovery.Discover(ctx, []events.ServerName{v.Name}, reason, callerOf(ctx).actor())
+	begun, err := a.discovery.Discover(ctx, []events.ServerName{v.Name}, reason, callerOf(ctx).actor())
 	if err != nil {
 		return nil, err
 	}
 	if !r.Params.Wait {
-		return api.DiscoverServer202JSONResponse{RunId: runID}, nil
+		return api.DiscoverServer202JSONResponse{RunId: begun.RunID}, nil
 	}
 	select {
-	case <-done:
+	case <-begun.Done:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -48,19 +48,19 @@ func (a *API) DiscoverServer(ctx context.Context, r api.DiscoverServerRequestObj
 	if err != nil {
 		return nil, err
 	}
-	run, err := a.runOf(ctx, runID, 0, m)
+	run, err := a.runOf(ctx, begun.RunID, 0, m)
 	if err != nil {
 		return nil, err
 	}
 	for _, s := range run.Servers {
 		if s.Server == v.Name && s.EventId != "" {
 			return api.DiscoverServer200JSONResponse{
-				RunId: runID, Outcome: projections.Outcome(s.Status), EventId: s.EventId,
+				RunId: begun.RunID, Outcome: projections.Outcome(s.Status), EventId: s.EventId,
 				Class: s.Class, Error: s.Error, State: v.State,
 			}, nil
 		}
 	}
-	return nil, refuse(codeLogUnavailable, "the attempt has no outcome in the log; /api/runs/%s shows one once it could be written", runID)
+	return nil, refuse(codeLogUnavailable, "the attempt has no outcome in the log; /api/runs/%s shows one once it could be written", begun.RunID)
 }
 
 // DiscoverServers answers POST /api/discover.
@@ -81,7 +81,7 @@ func (a *API) DiscoverServers(ctx context.Context, r api.DiscoverServersRequestO
 			return nil, noSuchServer(string(name))
 		}
 	}
-	answer := api.DiscoverServers202JSONResponse{}
+	answer := api.DiscoverServers202JSONResponse{Joined: []api.JoinedServer{}}
 	var queued []events.ServerName
 	for _, v := range f.servers {
 		if !wanted(v, want) {
@@ -96,8 +96,17 @@ func (a *API) DiscoverServers(ctx context.Context, r api.DiscoverServersRequestO
 	if answer.Queued = len(queued); answer.Queued == 0 {
 		return answer, nil
 	}
-	answer.RunId, _, err = a.discovery.Discover(ctx, queued, want.Reason, callerOf(ctx).actor())
-	return answer, err
+	begun, err := a.discovery.Discover(ctx, queued, want.Reason, callerOf(ctx).actor())
+	if err != nil {
+		return nil, err
+	}
+	answer.RunId = begun.RunID
+	for _, name := range queued {
+		if run, joined := begun.Joined[name]; joined {
+			answer.Joined = append(answer.Joined, api.JoinedServer{Server: name, RunId: run})
+		}
+	}
+	return answer, nil
 }
 
 // checkSelection refuses words that no server can fit. Empty ones are not given.

@@ -43,7 +43,7 @@ type thenElse struct {
 	happens func()
 }
 
-func (d thenElse) Discover(ctx context.Context, servers []events.ServerName, reason, actor string) (string, <-chan struct{}, error) {
+func (d thenElse) Discover(ctx context.Context, servers []events.ServerName, reason, actor string) (discovery.Begun, error) {
 	defer d.happens()
 	return d.discoveryStub.Discover(ctx, servers, reason, actor)
 }
@@ -128,6 +128,21 @@ func TestManyServersCanBeAttemptedAtOnce(t *testing.T) {
 				t.Errorf("attempted (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestWhoJoinsRunsOfOthersIsToldWhich(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []events.ServerName{"one", "two", "three"} {
+		w.configure(name)
+	}
+	w.discovery.joined = map[events.ServerName]string{"two": "run-a", "one": "run-b"}
+	a := w.operate(http.MethodPost, "/api/discover", "").is(http.StatusAccepted)
+	want(t, "queued", a.at("queued"), 3.0)
+	for member, wanted := range map[string][]string{"server": {"one", "two"}, "run_id": {"run-b", "run-a"}} {
+		if diff := cmp.Diff(wanted, a.names(member, "joined")); diff != "" {
+			t.Errorf("joined (-want +got):\n%s", diff)
+		}
 	}
 }
 

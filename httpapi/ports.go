@@ -25,10 +25,9 @@ type writeState interface {
 type Discovery interface {
 	// Discover attempts the servers named, whatever their skips and gates say, with
 	// the trigger manual, and joins attempts that run already. It returns once the run
-	// is recorded and before it ends; done is closed when every outcome of these
-	// servers is recorded. The run goes on when ctx ends. One that cannot be begun is
-	// an error of package discovery.
-	Discover(ctx context.Context, servers []events.ServerName, reason, actor string) (runID string, done <-chan struct{}, err error)
+	// is recorded and before it ends. The run goes on when ctx ends. One that cannot be
+	// begun is an error of package discovery.
+	Discover(ctx context.Context, servers []events.ServerName, reason, actor string) (discovery.Begun, error)
 
 	// Reload reads the config files anew and puts them in force. Files that cannot be
 	// used give a *config.ProblemError, and then the last good config stays in force.

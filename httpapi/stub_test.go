@@ -18,6 +18,7 @@ type discoveryStub struct {
 	mu       sync.Mutex
 	outcome  events.Data // of the next attempts; nil: they do not end
 	asked    []events.ServerName
+	joined   map[events.ServerName]string // runs of others at servers
 	err      error
 	reloaded discovery.Reloaded
 	called   []discovery.Call
@@ -33,29 +34,29 @@ func (d *discoveryStub) record(ctx context.Context, server events.ServerName, a 
 	return err
 }
 
-func (d *discoveryStub) Discover(ctx context.Context, servers []events.ServerName, reason, _ string) (string, <-chan struct{}, error) {
+func (d *discoveryStub) Discover(ctx context.Context, servers []events.ServerName, reason, _ string) (discovery.Begun, error) {
 	if d.err != nil {
-		return "", nil, d.err
+		return discovery.Begun{}, d.err
 	}
 	d.mu.Lock()
 	d.asked = append(d.asked, servers...)
 	d.mu.Unlock()
 	done := make(chan struct{})
 	if d.outcome == nil {
-		return "run-open", done, nil
+		return discovery.Begun{RunID: "run-open", Joined: d.joined, Done: done}, nil
 	}
 	defer close(done)
 	a := about{run: fmt.Sprintf("run-%d", d.world.ids.Add(1)), attempt: "attempt"}
 	started := events.DiscoveryRunStarted{Trigger: events.TriggerManual, Servers: servers, Reason: reason}
 	if err := d.record(ctx, "", a, started); err != nil {
-		return "", nil, err
+		return discovery.Begun{}, err
 	}
 	for _, s := range servers {
 		if err := d.record(ctx, s, a, events.DiscoveryStarted{Attempt: 1, Trigger: events.TriggerManual}, d.outcome); err != nil {
-			return "", nil, err
+			return discovery.Begun{}, err
 		}
 	}
-	return a.run, done, d.record(ctx, "", a, events.DiscoveryRunCompleted{})
+	return discovery.Begun{RunID: a.run, Joined: d.joined, Done: done}, d.record(ctx, "", a, events.DiscoveryRunCompleted{})
 }
 
 func (d *discoveryStub) Reload(context.Context, string) (discovery.Reloaded, error) {

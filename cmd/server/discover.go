@@ -24,10 +24,10 @@ func (p *program) discoverCommand() *cobra.Command {
 		Long: "Have a server attempted now, whatever its skip says, and wait for the outcome; a\n" +
 			"failure is not counted. Without a name all servers are attempted that are not skipped,\n" +
 			"and --force attempts those too. What happens is shown as it happens, until all is over;\n" +
-			"whoever interrupts the command leaves the attempts to the service. Without a name those\n" +
-			"that are being attempted already count, but are left to the run they are in, whose lines\n" +
-			"are not shown. With --json the service's answer is printed: the outcome of the one server,\n" +
-			"or for all the run that was begun, without waiting for it.",
+			"whoever interrupts the command leaves the attempts to the service. Those that are being\n" +
+			"attempted already are left to the run they are in, and shown and waited for, too. With\n" +
+			"--json the service's answer is printed: the outcome of the one server, or for all the run\n" +
+			"that was begun, without waiting for it.",
 		Args: oneServerOrAll,
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "a `sentence` to record with the attempt")
@@ -69,6 +69,10 @@ func (p *program) discoverAll(ctx context.Context, c *client, selection api.Disc
 	}
 	view := p.newDiscoverView(accepted.Queued)
 	defer view.clear()
+	runs := newWatchedRuns(accepted)
+	for _, j := range accepted.Joined {
+		view.begin(j.Server, "is being attempted already, in run "+j.RunId)
+	}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -77,18 +81,54 @@ func (p *program) discoverAll(ctx context.Context, c *client, selection api.Disc
 			switch {
 			case !open:
 				return fmt.Errorf("the service went away during run %s; \"%s servers\" tells how the servers stand", accepted.RunId, self)
-			case e.RunId != accepted.RunId:
 			case e.Type == events.TypeDiscoveryRunCompleted:
-				view.clear()
-				fmt.Fprintln(p.stdout, whatOf(e))
-				return nil
-			default:
+				if runs.end(e.RunId) {
+					view.sum()
+					return nil
+				}
+			case runs.attempts(e):
 				view.take(e)
 			}
 		case <-tick.C:
 			view.draw()
 		}
 	}
+}
+
+// watchedRuns are the runs in which the servers of one discovery are attempted.
+type watchedRuns struct {
+	own    string                       // the run that was begun for it
+	joined map[events.ServerName]string // runs of others, by the server that is waited for
+	open   map[string]bool              // those that are not over
+}
+
+func newWatchedRuns(accepted api.DiscoverAccepted) watchedRuns {
+	w := watchedRuns{joined: map[events.ServerName]string{}, open: map[string]bool{}}
+	for _, j := range accepted.Joined {
+		w.joined[j.Server] = j.RunId
+		w.open[j.RunId] = true
+	}
+	if len(accepted.Joined) < accepted.Queued {
+		w.own = accepted.RunId
+		w.open[w.own] = true
+	}
+	return w
+}
+
+// attempts reports whether an event is of an attempt on a server of the discovery. A run
+// that was joined may attempt others, too.
+func (w watchedRuns) attempts(e api.Event) bool {
+	run, joined := w.joined[e.Subject]
+	if !joined {
+		run = w.own
+	}
+	return e.RunId != "" && e.RunId == run
+}
+
+// end notes that a run is over, and reports whether all are.
+func (w watchedRuns) end(run string) bool {
+	delete(w.open, run)
+	return len(w.open) == 0
 }
 
 // discoverOne has a server attempted, shows how it goes, and says how the server stands

@@ -10,6 +10,7 @@ import (
 
 	"mcpledger/events"
 	"mcpledger/httpapi/api"
+	"mcpledger/projections"
 )
 
 // discoverView tells how attempts go, as they go: a line for each that ends and, where
@@ -21,14 +22,17 @@ type discoverView struct {
 	now      func() time.Time
 
 	began    time.Time
-	planned  int // servers, 0 if it is not known
-	settled  []events.ServerName
+	planned  int                                       // servers
+	outcomes map[events.ServerName]projections.Outcome // of the last attempt, until another begins
 	underWay []events.ServerName
 	drawn    int // characters of the last line
 }
 
 func (p *program) newDiscoverView(planned int) *discoverView {
-	return &discoverView{w: p.stdout, terminal: isTerminal(p.stdout), now: p.now, began: p.now(), planned: planned}
+	return &discoverView{
+		w: p.stdout, terminal: isTerminal(p.stdout), now: p.now, began: p.now(), planned: planned,
+		outcomes: map[events.ServerName]projections.Outcome{},
+	}
 }
 
 // isTerminal reports whether what is written to w is seen by somebody at once.
@@ -49,27 +53,54 @@ func (v *discoverView) take(e api.Event) {
 	}
 	switch d := data.(type) {
 	case events.DiscoveryStarted:
-		v.underWay, v.settled = with(v.underWay, e.Subject), without(v.settled, e.Subject)
-		if !v.terminal {
-			what := "started"
-			if d.Attempt > 1 {
-				what = fmt.Sprintf("started again, attempt %d", d.Attempt)
-			}
-			v.line(e.Subject, what)
+		what := "started"
+		if d.Attempt > 1 {
+			what = fmt.Sprintf("started again, attempt %d", d.Attempt)
 		}
+		v.begin(e.Subject, what)
 	case events.DiscoverySucceeded:
-		v.settle(e.Subject, fmt.Sprintf("succeeded in %s, %s", milliseconds(d.ElapsedMS), count(d.ToolCount, "tool")))
+		v.settle(e.Subject, projections.OutcomeSucceeded, fmt.Sprintf("succeeded in %s, %s", milliseconds(d.ElapsedMS), count(d.ToolCount, "tool")))
 	case events.DiscoveryFailed:
-		v.settle(e.Subject, fmt.Sprintf("failed in %s, %s", milliseconds(d.Evidence.ElapsedMS), whatOf(e)))
+		v.settle(e.Subject, projections.OutcomeFailed, fmt.Sprintf("failed in %s, %s", milliseconds(d.Evidence.ElapsedMS), whatOf(e)))
 	case events.DiscoveryCancelled:
-		v.settle(e.Subject, fmt.Sprintf("cancelled after %s, %s", milliseconds(d.ElapsedMS), d.Reason))
+		v.settle(e.Subject, projections.OutcomeCancelled, fmt.Sprintf("cancelled after %s, %s", milliseconds(d.ElapsedMS), d.Reason))
 	}
 	v.draw()
 }
 
-func (v *discoverView) settle(server events.ServerName, what string) {
-	v.settled, v.underWay = with(v.settled, server), without(v.underWay, server)
+// begin notes that a server is attempted from now on, or was before anybody looked.
+func (v *discoverView) begin(server events.ServerName, what string) {
+	delete(v.outcomes, server)
+	if !slices.Contains(v.underWay, server) {
+		v.underWay = append(v.underWay, server)
+	}
+	if !v.terminal {
+		v.line(server, what)
+	}
+}
+
+func (v *discoverView) settle(server events.ServerName, outcome projections.Outcome, what string) {
+	v.outcomes[server] = outcome
+	v.underWay = slices.DeleteFunc(v.underWay, func(n events.ServerName) bool { return n == server })
 	v.line(server, what)
+}
+
+// sum prints how it all ended. A server without an outcome was given up before its
+// attempt began.
+func (v *discoverView) sum() {
+	v.clear()
+	succeeded, failed := 0, 0
+	for _, o := range v.outcomes {
+		switch o {
+		case projections.OutcomeSucceeded:
+			succeeded++
+		case projections.OutcomeFailed:
+			failed++
+		case projections.OutcomeCancelled, projections.OutcomeAbandoned, projections.OutcomeSkipped, projections.OutcomeRefused:
+		}
+	}
+	fmt.Fprintf(v.w, "%d succeeded, %d failed, %d cancelled in %s\n",
+		succeeded, failed, v.planned-succeeded-failed, milliseconds(v.now().Sub(v.began).Milliseconds()))
 }
 
 // line prints a line that stays.
@@ -93,7 +124,7 @@ func (v *discoverView) draw() {
 	}
 	line := milliseconds(v.now().Sub(v.began).Milliseconds()) + "  "
 	if v.planned > 1 {
-		line += fmt.Sprintf("%d of %d done, ", len(v.settled), v.planned)
+		line += fmt.Sprintf("%d of %d done, ", len(v.outcomes), v.planned)
 	}
 	line += "under way: " + oneLine(strings.Join(texts(v.underWay), ", "))
 	if cut := []rune(line); len(cut) > lastLineLength {
@@ -109,17 +140,6 @@ func (v *discoverView) clear() {
 		fmt.Fprintf(v.w, "\r%s\r", strings.Repeat(" ", v.drawn))
 		v.drawn = 0
 	}
-}
-
-func with(names []events.ServerName, name events.ServerName) []events.ServerName {
-	if slices.Contains(names, name) {
-		return names
-	}
-	return append(names, name)
-}
-
-func without(names []events.ServerName, name events.ServerName) []events.ServerName {
-	return slices.DeleteFunc(names, func(n events.ServerName) bool { return n == name })
 }
 
 func texts(names []events.ServerName) []string {

@@ -54,8 +54,8 @@ func (p *program) openReader(ctx context.Context) (c *client, err error) {
 // nobody is the httpapi.Discovery where no service runs.
 type nobody struct{}
 
-func (nobody) Discover(context.Context, []events.ServerName, string, string) (string, <-chan struct{}, error) {
-	return "", nil, errNeedsService
+func (nobody) Discover(context.Context, []events.ServerName, string, string) (discovery.Begun, error) {
+	return discovery.Begun{}, errNeedsService
 }
 
 func (nobody) Reload(context.Context, string) (discovery.Reloaded, error) {

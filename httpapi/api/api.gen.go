@@ -735,9 +735,11 @@ type DiffItemChanged string
 
 // DiscoverAccepted defines model for DiscoverAccepted.
 type DiscoverAccepted struct {
-	Matched int    `json:"matched"`
-	Queued  int    `json:"queued"`
-	RunId   string `json:"run_id"`
+	// Joined Those of the queued that another run attempts already, which is left to finish
+	Joined  []JoinedServer `json:"joined"`
+	Matched int            `json:"matched"`
+	Queued  int            `json:"queued"`
+	RunId   string         `json:"run_id"`
 }
 
 // DiscoverSelection defines model for DiscoverSelection.
@@ -909,6 +911,12 @@ type ItemProblem struct {
 
 	// Rule The id of the rule it lies in
 	Rule string `json:"rule,omitempty"`
+}
+
+// JoinedServer defines model for JoinedServer.
+type JoinedServer struct {
+	RunId  string     `json:"run_id"`
+	Server ServerName `json:"server"`
 }
 
 // Needs defines model for Needs.
