@@ -48,6 +48,28 @@ func Apply(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
+// ApplyUpTo brings an empty database to the schema of a version, as Apply brings one
+// to the newest.
+func ApplyUpTo(ctx context.Context, db *sql.DB, version int64) error {
+	p, err := provider(db)
+	if err != nil {
+		return err
+	}
+	if _, err := p.UpTo(ctx, version); err != nil {
+		return fmt.Errorf("migrate to schema %d: %w", version, err)
+	}
+	return nil
+}
+
+// Version returns the schema that a database was migrated to. It writes nothing.
+func Version(ctx context.Context, db *sql.DB) (int64, error) {
+	var current int64
+	if err := db.QueryRowContext(ctx, "SELECT max(version_id) FROM goose_db_version").Scan(&current); err != nil {
+		return 0, fmt.Errorf("read schema version: %w", err)
+	}
+	return current, nil
+}
+
 // Check returns nil if this program can read the database, with or without the
 // migrations that are outstanding; else ErrNewer or ErrOlder. It writes nothing.
 func Check(ctx context.Context, db *sql.DB) error {
@@ -57,11 +79,10 @@ func Check(ctx context.Context, db *sql.DB) error {
 	}
 	sources := p.ListSources()
 	newest := sources[len(sources)-1].Version
-	var current int64
-	err = db.QueryRowContext(ctx, "SELECT max(version_id) FROM goose_db_version").Scan(&current)
+	current, err := Version(ctx, db)
 	switch {
 	case err != nil:
-		return fmt.Errorf("read schema version: %w", err)
+		return err
 	case current > newest:
 		return tooNew(current, newest)
 	case current < oldestReadable:

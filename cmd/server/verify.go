@@ -16,8 +16,9 @@ func (p *program) verifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Check that no event of the log was changed, dropped or swapped",
-		Long: "Check that no event of the log was changed, dropped or swapped, beside a running service\n" +
-			"or without one. That the whole log was replaced by an older copy shows only against a head\n" +
+		Long: "Check that no event of the log was changed, dropped or swapped, and that the database is as\n" +
+			"its migrations made it, with the triggers that keep events as they are, beside a running\n" +
+			"service or without one; the exit code is 1 where something is wrong. That the whole log was replaced by an older copy shows only against a head\n" +
 			"that was noted elsewhere: --head takes it as /readyz and this command print it.",
 		Args: noArgs,
 	}
@@ -65,7 +66,11 @@ func (p *program) printVerification(r sqlite.VerifyReport) error {
 	}
 	if !r.OK() {
 		fmt.Fprintf(p.stdout, "The log is damaged: %s\n", r.Problem)
-		fmt.Fprintf(p.stdout, "%s before that are sound.\n", count(int(r.Events), "event"))
+		if r.Bad == 0 {
+			fmt.Fprintf(p.stdout, "%s read, each in its place in the chain.\n", count(int(r.Events), "event"))
+		} else {
+			fmt.Fprintf(p.stdout, "%s before that are sound.\n", count(int(r.Events), "event"))
+		}
 		return nil
 	}
 	fmt.Fprintf(p.stdout, "The log is sound: %s, %s kept beside them.\n", count(int(r.Events), "event"), count(int(r.Contents), "text"))

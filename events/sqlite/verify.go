@@ -53,7 +53,8 @@ func damaged(bad int64, format string, args ...any) error {
 // Verify reads the whole log in dir and checks that it is what was appended: every
 // event hashes to what the next one builds on, none is missing, the last one is the
 // one that the head names and the key signed, contents have the hashes they are
-// kept by, and the database is sound. It may run beside a writer. A damaged log is
+// kept by, the database is sound and has the schema that its migrations made, with the
+// triggers that keep events as they are. It may run beside a writer. A damaged log is
 // a report and no error; an error means that it could not be looked at.
 func Verify(ctx context.Context, dir string, opts VerifyOptions) (VerifyReport, error) {
 	var report VerifyReport
@@ -110,14 +111,25 @@ func (v *verifier) open(ctx context.Context, dir string) error {
 	return explain(err)
 }
 
-// run returns the first damage it finds.
+// run returns the first damage it finds. That the schema is another is told when the
+// events are sound, or cannot be read.
 func (v *verifier) run(ctx context.Context) error {
+	wrong, err := v.schema(ctx)
+	if err != nil {
+		return explain(err)
+	}
 	for _, check := range []func(context.Context) error{v.chain, v.head, v.contents, v.integrity} {
-		if err := check(ctx); err != nil {
-			return explain(err)
+		err := explain(check(ctx))
+		_, found := errors.AsType[damage](err)
+		switch {
+		case err == nil:
+		case !found && !errors.Is(err, events.ErrCorrupt) && wrong != nil:
+			return wrong // what is missing there is what could not be looked at
+		default:
+			return err
 		}
 	}
-	return nil
+	return wrong
 }
 
 // chain walks the events from the first, a page at a time.

@@ -68,6 +68,63 @@ func TestVerifyFindsWhatWasDone(t *testing.T) {
 	}
 }
 
+func TestVerifyFindsASchemaThatNoMigrationMade(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		statements []string
+		problem    string // how it ends
+	}{
+		{"triggers that are gone", []string{"DROP TRIGGER events_no_delete", "DROP TRIGGER events_no_update"},
+			"schema 2: the trigger events_no_delete is missing, the trigger events_no_update is missing"},
+		{"a trigger that lets all pass", []string{"DROP TRIGGER events_no_update", "CREATE TRIGGER events_no_update BEFORE UPDATE ON events BEGIN SELECT 1; END"},
+			"the trigger events_no_update is another"},
+		{"a trigger of somebody else", []string{"CREATE TRIGGER forget AFTER INSERT ON events BEGIN DELETE FROM marks; END"},
+			"the trigger forget is not of it"},
+		{"an index that is gone", []string{"DROP INDEX events_run"}, "the index events_run is missing"},
+		{"a table of somebody else", []string{"CREATE TABLE notes (text)"}, "the table notes is not of it"},
+		{"another column", []string{"ALTER TABLE marks ADD COLUMN note TEXT"}, "the table marks is another"},
+		{"a table that is gone", []string{"DROP TABLE clock_steps"}, "the table clock_steps is missing"},
+		{"a schema older than it says", []string{"DROP TABLE marks"}, "schema 2: the table marks is missing"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := filled(t, 20)
+			for _, s := range c.statements {
+				if err := execute(t, dir, s); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if r := verify(t, dir, nil); r.Bad != 0 || !strings.HasSuffix(r.Problem, c.problem) {
+				t.Errorf("got event %d, %q; want one that ends with %q", r.Bad, r.Problem, c.problem)
+			}
+		})
+	}
+}
+
+func TestVerifyTakesASchemaThatIsYetToBeMigrated(t *testing.T) {
+	dir := filled(t, 20)
+	for _, s := range []string{"DROP TABLE marks", "DELETE FROM goose_db_version WHERE version_id = 2"} {
+		if err := execute(t, dir, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := verify(t, dir, nil); !r.OK() || r.Events != 20 {
+		t.Errorf("got %+v", r)
+	}
+}
+
+// What SQLite notes for itself is no part of the schema.
+func TestVerifyTakesADatabaseThatWasAnalysedAndCompacted(t *testing.T) {
+	dir := filled(t, 20)
+	for _, s := range []string{"ANALYZE", "VACUUM"} {
+		if err := execute(t, dir, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := verify(t, dir, nil); !r.OK() {
+		t.Error(r.Problem)
+	}
+}
+
 func TestVerifyFindsOneFlippedByte(t *testing.T) {
 	// A backup has no stale bytes in its pages, so every byte that is not zero counts.
 	dir := filepath.Join(t.TempDir(), "copy")
