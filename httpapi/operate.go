@@ -20,7 +20,7 @@ func (a *API) DiscoverServer(ctx context.Context, r api.DiscoverServerRequestObj
 		return nil, err
 	}
 	if v.Entry.Disabled {
-		return nil, refuse(codeServerDisabled, "enable %s in the config first", v.Name)
+		return nil, refuse(codeServerDisabled, "%q is disabled; enable it in the config first", v.Name)
 	}
 	if v.Entry.Problem != nil {
 		return nil, refuse(codeServerBlocked, "%s", v.Reason)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mcpledger/events"
 	"mcpledger/events/sqlite"
 )
 
@@ -25,8 +26,14 @@ func (p *program) backupCommand() *cobra.Command {
 		if errors.Is(err, sqlite.ErrNotEmpty) {
 			return fmt.Errorf("%w; name a folder that is empty or does not exist", err)
 		}
+		if errors.Is(err, events.ErrUnavailable) {
+			return fmt.Errorf("%w; make room there, or name another folder", err)
+		}
 		if err != nil {
 			return withNextStep(err)
+		}
+		if p.json {
+			return p.printJSON(map[string]any{"folder": args[0], "with_key": withKey})
 		}
 		fmt.Fprintf(p.stdout, "The log is copied to %s\n", args[0])
 		return nil

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -17,9 +16,9 @@ import (
 // nobody watches a terminal, for each that begins. On a terminal a last line says what
 // is under way, and is drawn anew as time goes by.
 type discoverView struct {
-	w        io.Writer
-	terminal bool
-	now      func() time.Time
+	w     io.Writer
+	width int // of the terminal, in characters; 0 where nobody watches one
+	now   func() time.Time
 
 	began    time.Time
 	planned  int                                       // servers
@@ -30,19 +29,9 @@ type discoverView struct {
 
 func (p *program) newDiscoverView(planned int) *discoverView {
 	return &discoverView{
-		w: p.stdout, terminal: isTerminal(p.stdout), now: p.now, began: p.now(), planned: planned,
+		w: p.stdout, width: terminalWidth(p.stdout), now: p.now, began: p.now(), planned: planned,
 		outcomes: map[events.ServerName]projections.Outcome{},
 	}
-}
-
-// isTerminal reports whether what is written to w is seen by somebody at once.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // take shows an event of an attempt; others say nothing.
@@ -74,7 +63,7 @@ func (v *discoverView) begin(server events.ServerName, what string) {
 	if !slices.Contains(v.underWay, server) {
 		v.underWay = append(v.underWay, server)
 	}
-	if !v.terminal {
+	if v.width == 0 {
 		v.line(server, what)
 	}
 }
@@ -109,13 +98,9 @@ func (v *discoverView) line(server events.ServerName, what string) {
 	fmt.Fprintf(v.w, "%s  %s\n", oneLine(string(server)), oneLine(what))
 }
 
-// lastLineLength bounds the line that is drawn anew: one that a terminal wraps cannot
-// be taken away.
-const lastLineLength = 78
-
 // draw shows on a terminal what is under way.
 func (v *discoverView) draw() {
-	if !v.terminal {
+	if v.width == 0 {
 		return
 	}
 	v.clear()
@@ -127,8 +112,9 @@ func (v *discoverView) draw() {
 		line += fmt.Sprintf("%d of %d done, ", len(v.outcomes), v.planned)
 	}
 	line += "under way: " + oneLine(strings.Join(texts(v.underWay), ", "))
-	if cut := []rune(line); len(cut) > lastLineLength {
-		line = string(cut[:lastLineLength-1]) + "…"
+	// A line that the terminal wraps cannot be taken away.
+	if cut := []rune(line); len(cut) >= v.width {
+		line = string(cut[:max(0, v.width-2)]) + "…"
 	}
 	v.drawn = len([]rune(line))
 	fmt.Fprint(v.w, line)

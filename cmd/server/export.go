@@ -21,7 +21,12 @@ func (p *program) exportCommand() *cobra.Command {
 		Short: "Write the events, with all they refer to, as lines of JSON",
 		Long: "Write the events, with all they refer to, as lines of JSON, beside a running service or\n" +
 			"without one. \"" + self + " import\" takes it.",
-		Args: noArgs,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("%s takes no arguments, but was given %q; a file is named with --out", cmd.CommandPath(), args[0])
+			}
+			return nil
+		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "a new `file` to write to; default: standard output")
 	cmd.Flags().Var(wholeNumber(&first, 1, 0), "first", "the first event, by `sequence`; default: the first of the log")

@@ -42,6 +42,9 @@ func (p *program) importCommand() *cobra.Command {
 			if err != nil {
 				return withNextStep(err)
 			}
+			if p.json {
+				return p.printJSON(map[string]any{"first": imported.First, "last": imported.Last, "folder": p.dataDir})
+			}
 			fmt.Fprintf(p.stdout, "Events #%d to #%d are in %s\n", imported.First, imported.Last, p.dataDir)
 			return nil
 		},

@@ -42,10 +42,16 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, lookupEnv fun
 
 // run carries out one command line and returns the exit code.
 func (p *program) run(args []string) int {
+	out := &output{w: p.stdout}
+	p.stdout = out
 	root := p.rootCommand()
 	root.SetArgs(args)
 	root.SetIn(p.stdin)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
-	return p.report(root.Execute())
+	err := root.Execute()
+	if lost := out.lost(); lost != nil && (err == nil || err.Error() == "") {
+		err = lost
+	}
+	return p.report(err)
 }

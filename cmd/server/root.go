@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -33,7 +34,12 @@ func (p *program) rootCommand() *cobra.Command {
 			}
 			return nil
 		},
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return p.flagsFromEnv(cmd.Flags()) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if asksNobody(cmd) && cmd.Flags().Changed("url") {
+				return usagef("%s asks no service, so it does not take --url; --data names the folder it works on", cmd.CommandPath())
+			}
+			return p.flagsFromEnv(cmd.Flags())
+		},
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&p.dataDir, "data", "./data", "the data `folder`, which holds the log")
@@ -61,6 +67,15 @@ func (p *program) rootCommand() *cobra.Command {
 		return usagef("%v, run \"%s --help\" for the flags", err, cmd.CommandPath())
 	})
 	return root
+}
+
+// asksNobody reports whether a command works on the data folder, or on files, by itself:
+// the answer for another service would be that for another log.
+func asksNobody(cmd *cobra.Command) bool {
+	_, name, _ := strings.Cut(cmd.CommandPath(), " ")
+	first, _, _ := strings.Cut(name, " ")
+	return slices.Contains([]string{"", "serve", "simulate", "verify", "export", "import", "backup", "token", "version"}, first) ||
+		slices.Contains([]string{"rules check", "rules test"}, name)
 }
 
 // flagsFromEnv sets each flag that was not given from its variable, if that is set

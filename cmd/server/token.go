@@ -70,6 +70,9 @@ func (p *program) tokenAddCommand() *cobra.Command {
 		if err := access.WriteTokens(p.dataDir, append(tokens, token)); err != nil {
 			return err
 		}
+		if p.json {
+			return p.printJSON(addedToken{listed(token), secret})
+		}
 		fmt.Fprintln(p.stdout, secret)
 		fmt.Fprintf(p.stderr, "This is the only time the token is shown; its hash is in %s.\n", filepath.Join(p.dataDir, access.TokensFile))
 		return nil
@@ -121,7 +124,10 @@ func (p *program) tokenRevokeCommand() *cobra.Command {
 			if len(left) == len(tokens) {
 				return fmt.Errorf("there is no token %q, run \"%s token list\" for those there are", args[0], self)
 			}
-			return access.WriteTokens(p.dataDir, left)
+			if err := access.WriteTokens(p.dataDir, left); err != nil || !p.json {
+				return err
+			}
+			return p.printJSON(map[string]string{"revoked": args[0]})
 		},
 	}
 }
@@ -141,13 +147,24 @@ type listedToken struct {
 	Expires *time.Time    `json:"expires"`
 }
 
-func tokensAsJSON(tokens []access.Token) []listedToken {
-	listed := make([]listedToken, len(tokens))
-	for i, t := range tokens {
-		listed[i] = listedToken{Name: t.Name, Roles: t.Roles}
-		if !t.Expires.IsZero() {
-			listed[i].Expires = &t.Expires
-		}
+// addedToken is a new token as --json shows it, this once.
+type addedToken struct {
+	listedToken
+	Token string `json:"token"`
+}
+
+func listed(t access.Token) listedToken {
+	shown := listedToken{Name: t.Name, Roles: t.Roles}
+	if !t.Expires.IsZero() {
+		shown.Expires = &t.Expires
 	}
-	return listed
+	return shown
+}
+
+func tokensAsJSON(tokens []access.Token) []listedToken {
+	all := make([]listedToken, len(tokens))
+	for i, t := range tokens {
+		all[i] = listed(t)
+	}
+	return all
 }

@@ -14,6 +14,7 @@ import (
 
 	"mcpledger/events"
 	"mcpledger/httpapi/api"
+	"mcpledger/projections"
 	"mcpledger/projections/rules"
 )
 
@@ -46,7 +47,11 @@ func (p *program) explain(why api.Explanation) error {
 	fmt.Fprintf(w, "%s is %s%s\n", oneLine(string(why.Server)), why.State, reportedBy(why.ReportedBy))
 	fmt.Fprintf(w, "  %s\n", oneLine(why.Summary))
 	if r := why.Rule; r != nil {
-		fmt.Fprintf(w, "\nRule %s of set %s: %s, %s; %s\n", r.Id, r.Set, r.Class, r.Disposition, policiesInWords(*r))
+		judged := fmt.Sprintf("Rule %s of set %s: %s, %s", r.Id, r.Set, r.Class, r.Disposition)
+		if why.Decision != projections.DecideBlocked { // else no run is made that could count
+			judged += "; " + policiesInWords(*r)
+		}
+		fmt.Fprintf(w, "\n%s\n", judged)
 		if r.Hint != "" {
 			fmt.Fprintf(w, "  %s\n", oneLine(r.Hint))
 		}
@@ -70,7 +75,7 @@ func (p *program) explain(why api.Explanation) error {
 	if len(why.ClearsOn) > 0 {
 		fmt.Fprintln(w, "\nWhat changes it")
 		for _, c := range why.ClearsOn {
-			fmt.Fprintf(w, "  %s\n", oneLine(clearingInWords(why.Server, c)))
+			fmt.Fprintf(w, "  %s\n", oneLine(clearingInWords(why, c)))
 		}
 	}
 	return nil
@@ -111,17 +116,21 @@ func printLastEvidence(w io.Writer, chain []api.ChainLink) error {
 
 // clearingInWords says what would change how a server stands. The requests of the HTTP
 // contract that do it are commands here.
-func clearingInWords(server events.ServerName, c api.Clearing) string {
+func clearingInWords(why api.Explanation, c api.Clearing) string {
+	server := string(why.Server)
 	words := strings.ReplaceAll(string(c.What), "_", " ")
+	if c.What == projections.ClearsOnExpiry && why.Decision != projections.DecideSkip {
+		words = "next attempt" // no skip is there to expire
+	}
 	if c.At != nil {
 		words += " at " + stamp(c.At.Time())
 	}
 	switch c.Detail {
 	case "":
-	case "POST /api/servers/" + string(server) + "/discover":
-		words += ": " + self + " discover " + string(server)
-	case "DELETE /api/servers/" + string(server) + "/skip":
-		words += ": " + self + " unpin " + string(server)
+	case "POST /api/servers/" + server + "/discover":
+		words += ": " + self + " discover " + server
+	case "DELETE /api/servers/" + server + "/skip":
+		words += ": " + self + " unpin " + server
 	default:
 		words += ": " + c.Detail
 	}
