@@ -34,8 +34,13 @@ func (p *program) rootCommand() *cobra.Command {
 			}
 			return nil
 		},
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			if asksNobody(cmd) && cmd.Flags().Changed("url") {
+		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case slices.Contains(args, ""):
+				return usagef("%s was given an empty argument, as a variable that is not set makes one: %s", cmd.CommandPath(), cmd.UseLine())
+			case cmd.Flags().Changed("data") && p.dataDir == "":
+				return usagef("--data is empty, give the data folder")
+			case asksNobody(cmd) && cmd.Flags().Changed("url"):
 				return usagef("%s asks no service, so it does not take --url; --data names the folder it works on", cmd.CommandPath())
 			}
 			return p.flagsFromEnv(cmd.Flags())

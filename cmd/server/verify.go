@@ -25,7 +25,7 @@ func (p *program) verifyCommand() *cobra.Command {
 	cmd.Flags().StringVar(&head, "head", "", "a noted `head` of the log, N:HASH")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var o sqlite.VerifyOptions
-		if head != "" {
+		if cmd.Flags().Changed("head") {
 			noted, err := parseHead(head)
 			if err != nil {
 				return err
