@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,6 +33,7 @@ type value struct {
 	kind  string
 	text  string
 	parse func(string) error
+	words []string // those it takes; nil where it is not for a choice
 }
 
 func (v *value) String() string { return v.text }
@@ -48,14 +50,12 @@ func (v *value) Set(given string) error {
 // choice is the value of a flag that takes one of a few words, and an empty one as if
 // it were not given.
 func choice[T ~string](to *string, words ...T) pflag.Value {
-	return &value{kind: "string", parse: func(given string) error {
-		listed := make([]string, len(words))
-		known := given == ""
-		for i, w := range words {
-			listed[i] = string(w)
-			known = known || given == listed[i]
-		}
-		if !known {
+	listed := make([]string, len(words))
+	for i, w := range words {
+		listed[i] = string(w)
+	}
+	return &value{kind: "string", words: listed, parse: func(given string) error {
+		if given != "" && !slices.Contains(listed, given) {
 			return adviceError("give one of " + strings.Join(listed, ", "))
 		}
 		*to = given

@@ -36,7 +36,7 @@ func (p *program) rootCommand() *cobra.Command {
 		},
 		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
 			switch {
-			case slices.Contains(args, ""):
+			case slices.Contains(args, "") && cmd.Name() != cobra.ShellCompRequestCmd: // which completes a word not begun
 				return usagef("%s was given an empty argument, as a variable that is not set makes one: %s", cmd.CommandPath(), cmd.UseLine())
 			case cmd.Flags().Changed("data") && p.dataDir == "":
 				return usagef("--data is empty, give the data folder")
@@ -65,6 +65,7 @@ func (p *program) rootCommand() *cobra.Command {
 		p.diffCommand(), p.replayCommand(), p.simulateCommand(),
 		p.verifyCommand(), p.exportCommand(), p.importCommand(), p.backupCommand(),
 		p.stdioCommand(), rules, p.tokenCommand(), p.versionCommand(), p.sampleServerCommand())
+	p.addCompletions(root)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if wrong := wrongValue(err); wrong != nil {
 			return wrong
