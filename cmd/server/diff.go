@@ -25,14 +25,13 @@ func (p *program) diffCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&rules, "rules", "", "judge both moments by another rule `set`")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		for i, at := range args {
-			if err := checkMoment(at, p.now()); err != nil {
-				return usagef("the %s moment is %q, %v", []string{"first", "second"}[i], at, err)
+		query := url.Values{}
+		for i, given := range args {
+			at, err := readMoment(given, p.now())
+			if err != nil {
+				return usagef("the %s moment is %q, %v", []string{"first", "second"}[i], given, err)
 			}
-		}
-		query := url.Values{"from": {args[0]}}
-		if len(args) == 2 {
-			query.Set("to", args[1])
+			query.Set([]string{"from", "to"}[i], at)
 		}
 		set(query, "rules", rules)
 		return printList(p, cmd, "/api/diff", query, 0, p.printDiff)

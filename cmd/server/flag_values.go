@@ -65,61 +65,61 @@ func choice[T ~string](to *string, words ...T) pflag.Value {
 
 const adviceTime adviceError = "give a time such as 2026-03-04T12:00:00Z"
 
-// timeOf is the value of a flag that takes a time, which stays as it was written.
+// timeOf is the value of a flag that takes a time, kept as RFC 3339 has it.
 func timeOf(to *string) pflag.Value {
 	return &value{kind: "string", parse: func(given string) error {
-		if _, err := time.Parse(time.RFC3339, given); given != "" && err != nil {
+		if given == "" {
+			*to = ""
+			return nil
+		}
+		at, err := readTime(given)
+		if err != nil {
 			return adviceTime
 		}
-		*to = given
+		*to = at.Format(time.RFC3339Nano)
 		return nil
 	}}
 }
 
-// comingTimeOf is the value of a flag that takes a time after now, which stays as it
-// was written.
+// comingTimeOf is the value of a flag that takes a time after now, kept as RFC 3339 has
+// it.
 func comingTimeOf(to *string, now func() time.Time) pflag.Value {
+	plain := timeOf(to)
 	return &value{kind: "string", parse: func(given string) error {
-		at, err := time.Parse(time.RFC3339, given)
-		switch {
-		case given == "":
-		case err != nil:
-			return adviceTime
-		case !at.After(now()):
+		if at, err := readTime(given); err == nil && !at.After(now()) {
 			return adviceError("which has passed; give a time to come")
 		}
-		*to = given
-		return nil
+		return plain.Set(given)
 	}}
 }
 
 // momentOf is the value of a flag that takes a moment of the past.
 func momentOf(to *string, now func() time.Time) pflag.Value {
 	return &value{kind: "string", parse: func(given string) error {
-		if given != "" {
-			if err := checkMoment(given, now()); err != nil {
-				return err
-			}
+		if given == "" {
+			*to = ""
+			return nil
 		}
-		*to = given
-		return nil
+		moment, err := readMoment(given, now())
+		*to = moment
+		return err
 	}}
 }
 
-// checkMoment wants a sequence, or a time that is not after now. Whether the log
-// reaches that far is known to whoever reads it.
-func checkMoment(given string, now time.Time) error {
+// readMoment reads a sequence, or a time that is not after now, and returns it as the
+// HTTP contract has it. Whether the log reaches that far is known to whoever reads it.
+func readMoment(given string, now time.Time) (string, error) {
 	if sequence, err := strconv.ParseInt(given, 10, 64); err == nil && sequence > 0 {
-		return nil
+		return given, nil
 	}
-	at, err := time.Parse(time.RFC3339, given)
+	at, err := readTime(given)
 	switch {
 	case err != nil:
-		return adviceError("give a time such as 2026-03-04T12:00:00Z or a sequence from 1 on")
+		return "", adviceError("give a time such as 2026-03-04T12:00:00Z or a sequence from 1 on")
 	case at.After(now):
-		return adviceError("which has not come yet, give a moment of the past")
+		return "", adviceError("which has not come yet, give a moment of the past")
 	}
-	return nil
+	return at.Format(time.RFC3339Nano), nil
 }
 
 // wholeNumber is the value of a flag that takes a whole number from least to most; a most

@@ -142,7 +142,7 @@ func timeFlag(name, value string) (time.Time, error) {
 	if value == "" {
 		return time.Time{}, nil
 	}
-	t, err := time.Parse(time.RFC3339, value)
+	t, err := readTime(value)
 	if err != nil {
 		return time.Time{}, usagef("%s is %q, give a time such as 2026-03-04T12:00:00Z", name, value)
 	}

@@ -37,12 +37,24 @@ func dash(s string) string {
 	return s
 }
 
-// stamp writes a time as people read it, in their time zone; "-" for none.
+// stampLayout is how times are printed: in UTC, as the sentences of the service have them
+// and its logs elsewhere, so that no two clocks stand in one answer.
+const stampLayout = "2006-01-02 15:04:05Z07:00"
+
+// stamp writes a time as people read it; "-" for none.
 func stamp(t time.Time) string {
 	if t.IsZero() {
 		return "-"
 	}
-	return t.Local().Format(time.DateTime)
+	return t.UTC().Format(stampLayout)
+}
+
+// readTime reads a time as RFC 3339 has it, or as stamp prints it.
+func readTime(given string) (time.Time, error) {
+	if t, err := time.Parse(stampLayout, given); err == nil {
+		return t, nil
+	}
+	return time.Parse(time.RFC3339, given)
 }
 
 // milliseconds writes a duration given in milliseconds.

@@ -83,7 +83,7 @@ func (h *textHandler) Handle(_ context.Context, r slog.Record) error {
 
 	h.out.mu.Lock()
 	defer h.out.mu.Unlock()
-	parts := []string{r.Time.Format("15:04:05")}
+	parts := []string{r.Time.UTC().Format("15:04:05Z")}
 	if server != "" {
 		parts = append(parts, pad(oneLine(server), &h.out.serverWidth))
 	}
@@ -135,7 +135,7 @@ func writeAttr(b *strings.Builder, key string, v slog.Value) {
 	}
 	text := v.String()
 	if v.Kind() == slog.KindTime {
-		text = v.Time().Format("2006-01-02T15:04:05Z07:00")
+		text = v.Time().UTC().Format("2006-01-02T15:04:05Z07:00")
 	}
 	if text == "" || strings.ContainsAny(text, " =\"") || strings.ContainsFunc(text, isUnprintable) {
 		text = strconv.Quote(text)
