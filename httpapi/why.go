@@ -147,7 +147,7 @@ func (a *API) chainOf(ctx context.Context, v projections.Server) ([]api.ChainLin
 	}
 	if v.Skip != nil && v.Skip.Reason == projections.SkipPinned {
 		for _, id := range v.Skip.EventIDs {
-			links = append(slices.Clone(links), decision(id, "set aside by a person"))
+			links = append(slices.Clone(links), decision(id, projections.PinNote))
 		}
 	}
 	for _, link := range links {

@@ -229,6 +229,7 @@ func (s *State) applyDiscovery(e events.Event) {
 		srv.entry(e.ConfigKey).changed(e, d, s.b.Start)
 	case events.SkipPinned:
 		srv.Pin = &Skip{Reason: SkipPinned, Since: e.HappenedAt(), Until: d.Until, Note: d.Reason, EventIDs: []string{e.ID}}
+		c.Tally = c.Tally.note(link(e), RoleDecision, PinNote)
 	case events.SkipCleared:
 		srv.Pin = nil
 		c.Tally = c.Tally.clear(link(e), d.Reason)

@@ -87,6 +87,9 @@ const (
 	RoleDecision   Role = "decision"
 )
 
+// PinNote is the note of the event by which a person set a server aside.
+const PinNote = "set aside by a person"
+
 // Link is one event of the chain that explains a connection's state.
 type Link struct {
 	_        struct{}        `cbor:",toarray"` // a snapshot is mostly links

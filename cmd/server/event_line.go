@@ -92,7 +92,10 @@ func inWords(d events.Data) string {
 	case events.SessionDiscarded:
 		return d.Reason
 	case events.SkipPinned:
-		return d.Reason
+		if d.Until.IsZero() {
+			return d.Reason
+		}
+		return strings.TrimPrefix(d.Reason+", until "+stamp(d.Until), ", ")
 	case events.SkipCleared:
 		return d.Reason
 	case events.SkipRequalified:
