@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"mcpledger/discovery"
 	"mcpledger/httpapi"
 	"mcpledger/httpapi/access"
 )
@@ -64,11 +66,15 @@ func TestTheConnectionIsFreeAfterTheHeaderOfAStream(t *testing.T) {
 
 func TestAnotherHandlerStandsBehindTheSameDoor(t *testing.T) {
 	w := newWorld(t)
-	w.api.Mount("/mcp", access.Call, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		_, _ = rw.Write([]byte(httpapi.CallerName(r)))
-	}))
-	ask := func(how ...asking) *httptest.ResponseRecorder {
-		r := httptest.NewRequest(http.MethodPost, "/mcp", nil)
+	w.api.Mount("/mcp", access.Call, func(rw http.ResponseWriter, r *http.Request) error {
+		if r.Method == http.MethodDelete {
+			return fmt.Errorf("%q: %w", "nobody", discovery.ErrUnknownServer)
+		}
+		_, err := rw.Write([]byte(httpapi.CallerName(r)))
+		return err
+	})
+	send := func(method string, how ...asking) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(method, "/mcp", nil)
 		r.Host, r.RemoteAddr = "localhost", "127.0.0.1:1"
 		for _, h := range how {
 			h(r)
@@ -77,9 +83,16 @@ func TestAnotherHandlerStandsBehindTheSameDoor(t *testing.T) {
 		w.api.ServeHTTP(rec, r)
 		return rec
 	}
+	ask := func(how ...asking) *httptest.ResponseRecorder { return send(http.MethodPost, how...) }
 	want(t, "from here", ask().Body.String(), "local")
 	want(t, "with a token", ask(bearer(w.token("agent", access.Call)), from(elsewhere)).Body.String(), "agent")
 	want(t, "from elsewhere", ask(from(elsewhere)).Code, http.StatusUnauthorized)
 	want(t, "with the wrong role", ask(bearer(w.token("reader", access.Read))).Code, http.StatusForbidden)
 	want(t, "by another name", ask(calling("evil.example")).Code, http.StatusForbidden)
+	refused := send(http.MethodDelete)
+	want(t, "what it refuses", refused.Code, http.StatusNotFound)
+	want(t, "and how", refused.Header().Get("Content-Type"), "application/problem+json")
+	if body := refused.Body.String(); !strings.Contains(body, `"code":"server_not_found"`) || !strings.Contains(body, "no such server") {
+		t.Errorf("why: %s", body)
+	}
 }

@@ -144,7 +144,7 @@ func (p *program) assemble(s *service, o serveOptions, key []byte, load func() (
 		return nil, "", usagef("%v", err)
 	}
 	for _, path := range []string{"/mcp", "/mcp/:server"} {
-		api.Mount(path, access.Call, s.gateway.Handler())
+		api.Mount(path, access.Call, s.gateway.Serve)
 	}
 	return api, operator, nil
 }

@@ -62,7 +62,11 @@ func (p *program) stdio(ctx context.Context, o stdioOptions) error {
 	}
 	h := &host{program: p, options: o, logger: logger, ctx: ctx}
 	defer h.close()
-	return gateway.Relay{Open: h.open, Logger: logger}.Run(ctx, p.stdin, p.stdout)
+	err = gateway.Relay{Open: h.open, Logger: logger}.Run(ctx, p.stdin, p.stdout)
+	if refusal, ok := errors.AsType[*gateway.Refusal](err); ok {
+		return &problem{Status: refusal.Status, Code: refusal.Code, Detail: refusal.Detail}
+	}
+	return err
 }
 
 // host finds the service that holds the data folder, or is it.

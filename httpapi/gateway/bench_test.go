@@ -58,7 +58,7 @@ func newInstant(b *testing.B) http.Handler {
 		cancel()
 		<-over
 	})
-	return g.Handler()
+	return front(g)
 }
 
 // BenchmarkCall is what the gateway itself adds to a call, without the network and

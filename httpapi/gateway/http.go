@@ -5,8 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -34,28 +32,23 @@ const (
 	methodProgress      = "notifications/progress"
 )
 
-// Handler serves /mcp and /mcp/{server}. Whoever mounts it checks hosts, origins and
-// who may call.
-func (g *Gateway) Handler() http.Handler { return http.HandlerFunc(g.serve) }
-
-// serverInPath returns the server that the address names, empty for none.
-func serverInPath(r *http.Request) string {
-	_, rest, found := strings.Cut(r.URL.EscapedPath(), "/mcp/")
-	if !found {
-		return ""
+// Serve answers a request to /mcp or /mcp/{server}. Whoever mounts it checks hosts,
+// origins and who may call.
+//
+// An error means that nothing was answered, and wraps discovery.ErrUnknownServer for an
+// address of which no server is configured, or is that of folds which have not caught up.
+func (g *Gateway) Serve(w http.ResponseWriter, r *http.Request) error {
+	at := placeOf(r)
+	// A session can be ended wherever it was begun.
+	if r.Method != http.MethodDelete {
+		if err := g.check(r.Context(), at); err != nil {
+			return err
+		}
 	}
-	name, err := url.PathUnescape(strings.TrimSuffix(rest, "/"))
-	if err != nil {
-		return ""
-	}
-	return name
-}
-
-func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
-	v := g.viewOf(r)
+	v := g.view(at)
 	if v == nil {
 		http.Error(w, "too many different addresses are in use", http.StatusServiceUnavailable)
-		return
+		return nil
 	}
 	switch r.Method {
 	case http.MethodPost:
@@ -68,6 +61,7 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		http.Error(w, "GET, POST and DELETE are possible", http.StatusMethodNotAllowed)
 	}
+	return nil
 }
 
 // post takes one message.

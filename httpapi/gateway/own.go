@@ -138,13 +138,18 @@ func (g *Gateway) ownListServers(_ context.Context, x *exchange, args ownArgumen
 	if err != nil {
 		return nil, err
 	}
+	missing := x.view.missing(&standing{servers: servers})
 	shown := []ownServer{}
 	for _, v := range servers {
 		if args.State == "" || v.State == args.State {
 			shown = append(shown, showServer(v))
 		}
 	}
-	return map[string]any{"servers": shown}, nil
+	said := map[string]any{"servers": shown}
+	if len(missing) > 0 {
+		said["not_configured"] = missing
+	}
+	return said, nil
 }
 
 // present returns how the view's servers stand at this moment.

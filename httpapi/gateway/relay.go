@@ -40,7 +40,7 @@ const (
 
 // Run carries messages until the client's end of in, or until ctx ends. Messages are
 // lines. It returns nil at the end of in, after what was asked is answered, and never
-// while Open is under way.
+// while Open is under way. The error is a *Refusal if the first endpoint takes no messages.
 func (r Relay) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	working, stop := context.WithCancel(ctx)
 	defer stop()
@@ -59,6 +59,9 @@ func (r Relay) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 		return err
 	}
 	defer l.end(stop)
+	if err := l.check(working); err != nil {
+		return err
+	}
 	lines := make(chan []byte)
 	read := make(chan error, 1)
 	go func() { read <- readLines(working, in, lines) }()

@@ -32,7 +32,10 @@ func (l *relay) post(ctx context.Context, at link, req *request) (sent bool, err
 		return !(errors.As(err, &dial) && dial.Op == "dial"), err
 	}
 	defer res.Body.Close()
+	refusal := refusalIn(res)
 	switch {
+	case refusal != nil:
+		l.refuse(req, refusal.Error())
 	case res.StatusCode == http.StatusNotFound && at.session != "" && !isJSON(res):
 		return false, errGone
 	case isEvents(res):
@@ -126,6 +129,9 @@ func (l *relay) reopen(ctx context.Context, generation int) error {
 			}
 			return nil
 		}
+		if refusal, ok := errors.AsType[*Refusal](err); ok && refusal.lasts() {
+			return refusal
+		}
 		l.Logger.WarnContext(ctx, "service does not answer", slog.Any("err", err))
 		if !pause(within, reopenPause) {
 			return fmt.Errorf("reach the service: %w", err)
@@ -171,6 +177,9 @@ func (l *relay) greeting(ctx context.Context, at link, req *request) (session st
 		return "", err
 	}
 	defer res.Body.Close()
+	if refusal := refusalIn(res); refusal != nil {
+		return "", refusal
+	}
 	if res.StatusCode >= http.StatusBadRequest {
 		return "", fmt.Errorf("handshake: %s", res.Status)
 	}
@@ -195,36 +204,56 @@ func (l *relay) listen(ctx context.Context) {
 	go func() {
 		for {
 			at := l.link()
-			if err := l.stream(ctx, at); err != nil && ctx.Err() == nil {
+			opened, err := l.stream(ctx, at)
+			if err != nil && ctx.Err() == nil {
 				l.Logger.DebugContext(ctx, "stream ended", slog.Any("err", err))
 			}
-			if !pause(ctx, reopenPause) || l.reopen(ctx, at.generation) != nil {
+			if !pause(ctx, reopenPause) {
 				return
 			}
-			for _, method := range []string{mcp.MethodNotificationToolsListChanged, mcp.MethodNotificationResourcesListChanged, mcp.MethodNotificationPromptsListChanged} {
+			if opened {
+				continue // the session may go on
+			}
+			if err := l.reopen(ctx, at.generation); err != nil {
+				refusal, ok := errors.AsType[*Refusal](err)
+				if !ok || !pause(ctx, refusedPause) {
+					return
+				}
+				l.Logger.DebugContext(ctx, "stream refused", slog.Any("err", refusal))
+				continue
+			}
+			for _, method := range listChanges {
 				l.write(notification(method, nil))
 			}
 		}
 	}()
 }
 
-// stream passes on what the endpoint says unasked, until it ends.
-func (l *relay) stream(ctx context.Context, at link) error {
+// refusedPause is the wait before a stream is asked for again that was refused: what is
+// missing from the config may come back.
+const refusedPause = 5 * time.Second
+
+// listChanges are the notifications that a list has changed.
+var listChanges = []string{mcp.MethodNotificationToolsListChanged, mcp.MethodNotificationResourcesListChanged, mcp.MethodNotificationPromptsListChanged}
+
+// stream passes on what the endpoint says unasked, until it ends. It says whether the
+// endpoint opened it.
+func (l *relay) stream(ctx context.Context, at link) (opened bool, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at.endpoint.URL, nil)
 	if err != nil {
-		return err
+		return false, err
 	}
 	r.Header.Set("Accept", "text/event-stream")
 	at.sign(r)
 	res, err := l.http.Do(r)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer res.Body.Close()
 	if !isEvents(res) {
-		return fmt.Errorf("%w: %s", errGone, res.Status)
+		return false, fmt.Errorf("%w: %s", errGone, res.Status)
 	}
-	return l.events(res.Body, &request{})
+	return true, l.events(res.Body, &request{})
 }
 
 // events writes the data of each event. A stream that answers a request is good for

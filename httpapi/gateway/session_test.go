@@ -139,7 +139,7 @@ func TestAViewOffersWhatItsAddressNames(t *testing.T) {
 		"?servers=c,a":        "a__echo c__echo",
 		"?servers=a&servers=": "a__echo",
 		"/b":                  "echo",
-		"/nobody":             "",
+		"?servers=a,nobody":   "a__echo",
 	} {
 		s := w.connect(legacy, path)
 		var echoes []string

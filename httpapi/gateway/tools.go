@@ -64,14 +64,22 @@ func (g *Gateway) sessionMethod(name string) func(context.Context, *exchange) an
 // answer answers a request here. One that comes while the service starts waits for it:
 // who asks then is mostly a client whose last service has just ended.
 func (g *Gateway) answer(ctx context.Context, x *exchange, handle func(context.Context, *exchange) answer) answer {
+	g.awaitStart(ctx)
+	return handle(ctx, x)
+}
+
+// awaitStart waits for the service to start; false if that takes longer than a request
+// may wait.
+func (g *Gateway) awaitStart(ctx context.Context) bool {
 	starting := time.NewTimer(startLimit)
 	defer starting.Stop()
 	select {
 	case <-g.started:
+		return true
 	case <-starting.C:
 	case <-ctx.Done():
 	}
-	return handle(ctx, x)
+	return false
 }
 
 // startLimit is how long a request waits for the service to start.

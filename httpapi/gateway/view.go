@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,9 +19,8 @@ import (
 
 // view is what one address offers, with the library's server for it.
 type view struct {
+	place
 	gateway *Gateway
-	only    []events.ServerName // sorted; empty: all
-	single  bool                // one server under its own names
 
 	protocol *server.MCPServer
 	http     *server.StreamableHTTPServer
@@ -45,14 +43,14 @@ const instructions = "These are the tools of several MCP servers behind one addr
 // close it for silence, and the end of a client that said nothing is noticed.
 const heartbeat = 30 * time.Second
 
-// newView makes the view for an address: only are the servers it is limited to.
-func newView(g *Gateway, only []events.ServerName, single bool) *view {
-	v := &view{gateway: g, only: only, single: single, listed: map[string]bool{}, streams: map[*listening]bool{}}
+// newView makes the view of a place.
+func newView(g *Gateway, at place) *view {
+	v := &view{place: at, gateway: g, listed: map[string]bool{}, streams: map[*listening]bool{}}
 	options := []server.ServerOption{
 		server.WithToolCapabilities(true), server.WithResourceCapabilities(false, true),
 		server.WithPromptCapabilities(true), server.WithCompletions(), server.WithLogging(),
 	}
-	if !single {
+	if !at.single {
 		options = append(options, server.WithInstructions(instructions))
 	}
 	v.protocol = server.NewMCPServer("mcpledger", g.version, options...)
@@ -67,32 +65,10 @@ func newView(g *Gateway, only []events.ServerName, single bool) *view {
 	return v
 }
 
-// viewOf returns the view that a request's address names, nil if it names none that
-// can be.
-func (g *Gateway) viewOf(r *http.Request) *view {
-	if name := serverInPath(r); name != "" {
-		return g.view("/"+name, []events.ServerName{events.ServerName(name)}, true)
-	}
-	var only []events.ServerName
-	for _, list := range r.URL.Query()["servers"] {
-		for name := range strings.SplitSeq(list, ",") {
-			if name != "" {
-				only = append(only, events.ServerName(name))
-			}
-		}
-	}
-	slices.Sort(only)
-	only = slices.Compact(only)
-	key := ""
-	for _, name := range only {
-		key += "?" + string(name)
-	}
-	return g.view(key, only, false)
-}
-
-// view returns the view of that key, making it if there is none. It is nil when
-// there are too many that are in use.
-func (g *Gateway) view(key string, only []events.ServerName, single bool) *view {
+// view returns the view of a place, making it if there is none. It is nil when there
+// are too many that are in use.
+func (g *Gateway) view(at place) *view {
+	key := at.key()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if v := g.views[key]; v != nil {
@@ -108,7 +84,7 @@ func (g *Gateway) view(key string, only []events.ServerName, single bool) *view 
 			return nil
 		}
 	}
-	v := newView(g, only, single)
+	v := newView(g, at)
 	g.views[key] = v
 	return v
 }
@@ -122,15 +98,6 @@ func (g *Gateway) openViews() []*view {
 		all = append(all, v)
 	}
 	return all
-}
-
-// includes reports whether the view offers a server's tools, if they can be offered.
-func (v *view) includes(name events.ServerName) bool {
-	if len(v.only) == 0 {
-		return true
-	}
-	_, found := slices.BinarySearch(v.only, name)
-	return found
 }
 
 // servers returns the servers of the view, sorted by name.

@@ -42,6 +42,7 @@ type world struct {
 	options gateway.Options
 	file    string
 	logged  *lockedBuffer
+	late    chan struct{} // closed when the gateway may take the config as read; nil: at once
 
 	log     *sqlite.Log
 	engine  *projections.Engine
@@ -130,8 +131,16 @@ func (w *world) start() *world {
 			w.Errorf("run: %v", err)
 		}
 	})
-	running.Go(func() { w.gateway.Run(runCtx) })
-	front := httptest.NewServer(w.gateway.Handler())
+	running.Go(func() {
+		if w.late != nil {
+			select {
+			case <-w.late:
+			case <-runCtx.Done():
+			}
+		}
+		w.gateway.Run(runCtx)
+	})
+	front := httptest.NewServer(front(w.gateway))
 	w.url = front.URL + "/mcp"
 	w.stop = sync.OnceFunc(func() {
 		cancel(errors.New("test over"))
@@ -143,6 +152,23 @@ func (w *world) start() *world {
 	})
 	w.Cleanup(w.stop)
 	return w
+}
+
+// front answers over HTTP as a gateway does where it is mounted.
+func front(g *gateway.Gateway) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		err := g.Serve(w, r)
+		if err == nil {
+			return
+		}
+		status, code := http.StatusServiceUnavailable, "catching_up"
+		if errors.Is(err, discovery.ErrUnknownServer) {
+			status, code = http.StatusNotFound, "server_not_found"
+		}
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(map[string]any{"status": status, "code": code, "detail": err.Error()})
+	})
 }
 
 // reload saves the config and has it read.
