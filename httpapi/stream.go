@@ -12,38 +12,10 @@ import (
 	"mcpledger/discovery"
 	"mcpledger/events"
 	"mcpledger/httpapi/api"
+	"mcpledger/httpapi/patient"
 	"mcpledger/projections"
 	"mcpledger/projections/rules"
 )
-
-// stallTimeout is how long one write of a stream may take before the client counts
-// as gone.
-const stallTimeout = 15 * time.Second
-
-// past is a deadline that has passed.
-var past = time.Unix(1, 0)
-
-// patientWriter writes to a client that may be slow, but not for ever: a write that
-// takes longer than stallTimeout fails.
-type patientWriter struct {
-	w  http.ResponseWriter
-	rc *http.ResponseController
-}
-
-func newPatientWriter(w http.ResponseWriter) patientWriter {
-	return patientWriter{w: w, rc: http.NewResponseController(w)}
-}
-
-// Write writes and sends b.
-func (p patientWriter) Write(b []byte) (int, error) {
-	stalled := time.AfterFunc(stallTimeout, func() { _ = p.rc.SetWriteDeadline(past) })
-	defer stalled.Stop()
-	n, err := p.w.Write(b)
-	if err != nil {
-		return n, err
-	}
-	return n, p.rc.Flush()
-}
 
 // StreamEvents answers GET /api/events/stream.
 func (a *API) StreamEvents(ctx context.Context, r api.StreamEventsRequestObject) (api.StreamEventsResponseObject, error) {
@@ -88,8 +60,8 @@ func (s eventStream) VisitStreamEventsResponse(w http.ResponseWriter) error {
 	defer done()
 	defer context.AfterFunc(s.api.draining, done)()
 
-	out := newPatientWriter(w)
-	if _, err := fmt.Fprintf(out, ": after %d\n\n", s.after); err != nil {
+	out := patient.New(w, patient.Limit)
+	if _, err := fmt.Fprintf(out, ": after %d\n\n", s.after); err != nil || out.FlushError() != nil {
 		return nil // the client has gone, which ends a stream
 	}
 	frames := s.follow(ctx)
@@ -107,7 +79,7 @@ func (s eventStream) VisitStreamEventsResponse(w http.ResponseWriter) error {
 			}
 			frame = next
 		}
-		if _, err := out.Write(frame); err != nil {
+		if _, err := out.Write(frame); err != nil || out.FlushError() != nil {
 			return nil // the client has gone, which ends a stream
 		}
 	}
@@ -170,11 +142,12 @@ func (l lines) VisitListEventsResponse(w http.ResponseWriter) error {
 	ctx, done := context.WithCancelCause(l.ctx)
 	defer done(nil)
 	defer context.AfterFunc(l.api.draining, func() { done(discovery.ErrStopping) })()
-	out := bufio.NewWriterSize(newPatientWriter(w), 64<<10)
+	client := patient.New(w, patient.Limit)
+	out := bufio.NewWriterSize(client, 64<<10)
 	if err := l.write(ctx, json.NewEncoder(out)); err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	if err := out.Flush(); err != nil {
+	if out.Flush() != nil || client.FlushError() != nil {
 		panic(http.ErrAbortHandler)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,6 +22,9 @@ type client struct {
 	end  context.CancelFunc
 	// updates is who subscribes to resources in the session.
 	updates *subscriber
+	// outbox is read by the session's streams. What there is to hear while none is open
+	// waits for the next.
+	outbox outbox
 
 	mu      sync.Mutex
 	known   bool   // the handshake is done, and what follows is set
@@ -41,14 +45,12 @@ func (c *client) introduce(caller, name, version string) {
 	c.known, c.caller, c.name, c.version = true, caller, name, version
 }
 
-// tellUpdate tells of an update of a resource, on the session's stream. A client that
-// opened none hears nothing.
-func (c *client) tellUpdate(params map[string]json.RawMessage) {
-	members := make(map[string]any, len(params))
-	for name, value := range params {
-		members[name] = value
-	}
-	_ = c.view.protocol.SendNotificationToSpecificClient(c.id, mcp.MethodNotificationResourceUpdated, members)
+// update notes an update of a resource that is, or is part of, a whole.
+func (c *client) update(params map[string]json.RawMessage, whole string) {
+	c.outbox.note(
+		notice{string(params["uri"]), notification(mcp.MethodNotificationResourceUpdated, encoded(params))},
+		notice{string(quoted(whole)), notification(mcp.MethodNotificationResourceUpdated, encoded(map[string]string{"uri": whole}))},
+	)
 }
 
 // errCancelled is the cause of a call that its client cancelled. Whoever looks for a
@@ -138,7 +140,7 @@ func (s *clients) add(v *view) *client {
 	defer s.mu.Unlock()
 	c := &client{id: rand.Text(), view: v, used: s.now(), calls: map[string]context.CancelCauseFunc{}}
 	c.life, c.end = context.WithCancel(context.Background())
-	c.updates = &subscriber{tell: c.tellUpdate}
+	c.updates = &subscriber{tell: c.update}
 	s.byID[c.id] = c
 	return c
 }
@@ -209,16 +211,9 @@ func (s *clients) expired() []*client {
 	return gone
 }
 
-// using reports whether a view has a session.
-func (s *clients) using(v *view) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, c := range s.byID {
-		if c.view == v {
-			return true
-		}
-	}
-	return false
+// of returns the sessions of a view.
+func (s *clients) of(v *view) []*client {
+	return slices.DeleteFunc(s.all(), func(c *client) bool { return c.view != v })
 }
 
 // sessionIDs gives the library the sessions of one view.

@@ -12,3 +12,6 @@ func (g *Gateway) Sweep() { g.sweep() }
 
 // Clients returns how many sessions there are.
 func (g *Gateway) Clients() int { return len(g.clients.all()) }
+
+// UnderWay returns how many requests and streams are.
+func (g *Gateway) UnderWay() (requests, streams int) { return len(g.requests), len(g.streams) }

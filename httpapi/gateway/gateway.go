@@ -15,6 +15,7 @@ import (
 	"mcpledger/discovery"
 	"mcpledger/discovery/upstream"
 	"mcpledger/events"
+	"mcpledger/httpapi/patient"
 	"mcpledger/projections"
 )
 
@@ -50,6 +51,9 @@ type Options struct {
 	// for 5 s. FirstListWait is how long a client's first list waits for servers that
 	// have no outcome yet; 0 for 3 s, negative for not at all.
 	ChangeInterval, FirstListWait time.Duration
+	// StallTimeout is how long a client may read nothing of what is written to it before
+	// its connection is cut; 0 for patient.Limit.
+	StallTimeout time.Duration
 }
 
 const (
@@ -80,6 +84,7 @@ type Gateway struct {
 	maxBody   int64
 	interval  time.Duration
 	firstWait time.Duration
+	stall     time.Duration
 
 	clients   *clients
 	fleet     *fleet
@@ -114,6 +119,7 @@ func New(o Options) (*Gateway, error) {
 		maxBody:   cmp.Or(o.MaxBodyBytes, defaultBody),
 		interval:  cmp.Or(o.ChangeInterval, defaultChangeInterval),
 		firstWait: cmp.Or(o.FirstListWait, defaultFirstListWait),
+		stall:     cmp.Or(o.StallTimeout, patient.Limit),
 		requests:  make(chan struct{}, maxRequests), streams: make(chan struct{}, maxStreams),
 		views: map[string]*view{}, started: make(chan struct{}),
 	}

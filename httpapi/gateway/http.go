@@ -3,12 +3,16 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+
+	"mcpledger/httpapi/patient"
 )
 
 // The methods answered here, and the notifications looked at.
@@ -38,6 +42,8 @@ const (
 // An error means that nothing was answered, and wraps discovery.ErrUnknownServer for an
 // address of which no server is configured, or is that of folds which have not caught up.
 func (g *Gateway) Serve(w http.ResponseWriter, r *http.Request) error {
+	w, restore := g.patiently(w, r)
+	defer restore()
 	at := placeOf(r)
 	// A session can be ended wherever it was begun.
 	if r.Method != http.MethodDelete {
@@ -82,7 +88,8 @@ func (g *Gateway) post(w http.ResponseWriter, r *http.Request, v *view) {
 		writeError(w, status, nil, mcp.PARSE_ERROR, "the body cannot be read: "+err.Error())
 		return
 	}
-	noDeadlines(w)
+	// The body has come; what is read now is only whether the client is still there.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	if isBatch(body) && !mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {
 		g.postBatch(w, r, v, body)
 		return
@@ -181,18 +188,47 @@ func (g *Gateway) get(w http.ResponseWriter, r *http.Request, v *view) {
 		return
 	}
 	defer leave()
-	noDeadlines(w)
-	g.stream(w, r, v, c, v.http.ServeHTTP)
+	g.stream(w, r, v, c, func(ctx context.Context) {
+		sent := c.outbox.sent()
+		if read := r.Header.Get("Last-Event-Id"); read != "" && read != strconv.FormatInt(sent, 10) {
+			g.missed(c)
+		}
+		if beginStream(w) != nil || c.prime(w, sent) != nil || c.outbox.serve(ctx, w) != nil {
+			g.missed(c)
+		}
+	})
+}
+
+// prime tells a client up to which event it has been told, so that it can say so when it
+// comes back though nothing more was sent. Earlier revisions do not know of that.
+func (c *client) prime(w http.ResponseWriter, sent int64) error {
+	if c.protocolVersion() < primingVersion {
+		return nil
+	}
+	return send(w, fmt.Appendf(nil, "id: %d\ndata:\n\n", sent))
+}
+
+// primingVersion is the first revision whose streams begin with the id of an event.
+const primingVersion = mcp.ProtocolVersion20251125
+
+// missed notes for a session's next stream all that its client may not have read of the
+// last one: that lists have changed, and what it subscribed to.
+func (g *Gateway) missed(c *client) {
+	for _, method := range listChanges {
+		c.outbox.tell(method, nil)
+	}
+	g.subscriptions.remind(c.updates)
 }
 
 // stream serves a stream that ends with the client's session or with the service.
-func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, v *view, c *client, serve func(http.ResponseWriter, *http.Request)) {
+func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, v *view, c *client, serve func(context.Context)) {
 	leave, ok := enter(g.streams)
 	if !ok {
 		http.Error(w, "too many streams at the same time", http.StatusServiceUnavailable)
 		return
 	}
 	defer leave()
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	v.open.Add(1)
 	defer v.open.Add(-1)
 	ctx, cancel := context.WithCancelCause(r.Context())
@@ -203,8 +239,7 @@ func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, v *view, c *cli
 		stop := context.AfterFunc(c.life, func() { cancel(errNoSession) })
 		defer stop()
 	}
-	w.Header().Set(noBuffering, "no")
-	serve(w, r.WithContext(ctx))
+	serve(ctx)
 }
 
 // delete ends a session.
@@ -233,10 +268,16 @@ func enter(places chan struct{}) (leave func(), ok bool) {
 	}
 }
 
-// noDeadlines lifts the server's limits on a request's time: a call has limits of
-// its own, and a stream none. Only some writers have deadlines to lift.
-func noDeadlines(w http.ResponseWriter) {
+// patiently returns the writer of an answer that may take as long as a call does, or a
+// stream: the server's limits on a request's time are lifted, but for one on how long the
+// client may read nothing. restore puts the limit on writing back, for what is left to be
+// sent when the answer is written.
+func (g *Gateway) patiently(w http.ResponseWriter, r *http.Request) (patiently http.ResponseWriter, restore func()) {
 	rc := http.NewResponseController(w)
-	_ = rc.SetReadDeadline(time.Time{})
-	_ = rc.SetWriteDeadline(time.Time{})
+	_ = rc.SetWriteDeadline(time.Time{}) // not every writer has deadlines
+	restore = func() {}
+	if s, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && s.WriteTimeout > 0 {
+		restore = func() { _ = rc.SetWriteDeadline(g.now().Add(s.WriteTimeout)) }
+	}
+	return patient.New(w, g.stall), restore
 }

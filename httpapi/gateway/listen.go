@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
@@ -18,17 +16,7 @@ type listening struct {
 	id      json.RawMessage // of the request that opened it
 	filter  mcp.SubscriptionFilter
 	updates *subscriber
-	wake    chan struct{}
-
-	mu      sync.Mutex
-	pending []pendingNotice
-}
-
-// pendingNotice is a notification that is not sent yet. One of the same key stands for
-// both.
-type pendingNotice struct {
-	key     string
-	message []byte
+	outbox  outbox
 }
 
 // listen serves subscriptions/listen.
@@ -47,15 +35,15 @@ func (g *Gateway) listen(w http.ResponseWriter, r *http.Request, v *view, req *r
 		writeJSON(w, http.StatusBadRequest, answer{err: wrong}.reply(req.ID))
 		return
 	}
-	g.stream(w, r, v, nil, func(w http.ResponseWriter, r *http.Request) {
+	g.stream(w, r, v, nil, func(ctx context.Context) {
 		who := callerName(g.caller(r), req.meta.Client.Name)
-		l := &listening{id: req.ID, wake: make(chan struct{}, 1)}
+		l := &listening{id: req.ID}
 		l.updates = &subscriber{tell: l.update}
 		defer g.subscriptions.end(l.updates)
-		l.filter = g.grant(r.Context(), &exchange{view: v, request: req, modern: true, caller: who, client: who}, l, *asked.Notifications)
+		l.filter = g.grant(ctx, &exchange{view: v, request: req, modern: true, caller: who, client: who}, l, *asked.Notifications)
 		v.attach(l)
 		defer v.detach(l)
-		l.serve(r.Context(), w)
+		l.serve(ctx, w)
 	})
 }
 
@@ -88,32 +76,19 @@ func (g *Gateway) grant(ctx context.Context, x *exchange, l *listening, asked mc
 	return filter
 }
 
-// serve sends what there is to hear until ctx ends. If it is the service that ends the
-// stream, it says so.
+// serve sends what there is to hear until ctx ends, or the client counts as gone. If it
+// is the service that ends the stream, it says so.
 func (l *listening) serve(ctx context.Context, w http.ResponseWriter) {
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-cache")
-	w.WriteHeader(http.StatusOK)
-	writeEvent(w, notification(mcp.MethodNotificationSubscriptionsAcknowledged, l.params(map[string]json.RawMessage{"notifications": encoded(l.filter)})))
-	beat := time.NewTicker(heartbeat)
-	defer beat.Stop()
-	for !l.filter.IsEmpty() {
-		for _, n := range l.take() {
-			writeEvent(w, n.message)
-		}
-		select {
-		case <-l.wake:
-			continue
-		case <-beat.C:
-			writeHeartbeat(w)
-			continue
-		case <-ctx.Done():
-		}
-		break
+	acknowledged := notification(mcp.MethodNotificationSubscriptionsAcknowledged, l.params(map[string]json.RawMessage{"notifications": encoded(l.filter)}))
+	if beginStream(w) != nil || writeEvent(w, 0, acknowledged) != nil {
+		return
+	}
+	if !l.filter.IsEmpty() && l.outbox.serve(ctx, w) != nil {
+		return
 	}
 	if ctx.Err() == nil || errors.Is(context.Cause(ctx), errStopping) {
 		end := l.params(map[string]json.RawMessage{"resultType": quoted("complete")})
-		writeEvent(w, resultOf(end).reply(l.id)...)
+		_ = writeEvent(w, 0, resultOf(end).reply(l.id)...)
 	}
 }
 
@@ -129,9 +104,13 @@ func (l *listening) params(members map[string]json.RawMessage) json.RawMessage {
 	return encoded(members)
 }
 
-// update notes an update of a resource.
-func (l *listening) update(params map[string]json.RawMessage) {
-	l.note(string(params["uri"]), notification(mcp.MethodNotificationResourceUpdated, l.params(params)))
+// update notes an update of a resource that is, or is part of, a whole.
+func (l *listening) update(params map[string]json.RawMessage, whole string) {
+	coarse := notification(mcp.MethodNotificationResourceUpdated, l.params(map[string]json.RawMessage{"uri": quoted(whole)}))
+	l.outbox.note(
+		notice{string(params["uri"]), notification(mcp.MethodNotificationResourceUpdated, l.params(params))},
+		notice{string(quoted(whole)), coarse},
+	)
 }
 
 // changed notes that a list changed, if the client asked for that.
@@ -142,29 +121,6 @@ func (l *listening) changed(method string) {
 		mcp.MethodNotificationPromptsListChanged:   l.filter.PromptsListChanged,
 	}
 	if wanted[method] {
-		l.note(method, notification(method, l.params(map[string]json.RawMessage{})))
+		l.outbox.tell(method, l.params(map[string]json.RawMessage{}))
 	}
-}
-
-// note adds what is to be sent, unless the same is waiting already.
-func (l *listening) note(key string, message []byte) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if slices.ContainsFunc(l.pending, func(n pendingNotice) bool { return n.key == key }) {
-		return
-	}
-	l.pending = append(l.pending, pendingNotice{key, message})
-	select {
-	case l.wake <- struct{}{}:
-	default: // it is awake already
-	}
-}
-
-// take returns what is to be sent now.
-func (l *listening) take() []pendingNotice {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	taken := l.pending
-	l.pending = nil
-	return taken
 }

@@ -264,8 +264,9 @@ func (l *relay) events(body io.Reader, req *request) error {
 	answered, subscribed := req.ID == nil, false
 	for {
 		line, err := reader.ReadBytes('\n')
-		if data, found := bytes.CutPrefix(line, []byte("data:")); found && err == nil {
-			data = bytes.TrimSpace(data)
+		data, found := bytes.CutPrefix(line, []byte("data:"))
+		// An event may have no data, and only tell its id.
+		if data = bytes.TrimSpace(data); found && err == nil && len(data) > 0 {
 			answer := answers(data, req.ID)
 			if answer && subscribed {
 				return errGone

@@ -2,7 +2,9 @@ package gateway
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -37,13 +39,10 @@ func (o *reply) notify(message []byte) {
 	}
 	if !o.streams {
 		o.streams = true
-		h := o.w.Header()
-		h.Set("Content-Type", "text/event-stream")
-		h.Set("Cache-Control", "no-cache")
-		h.Set(noBuffering, "no")
-		o.w.WriteHeader(http.StatusOK)
+		_ = beginStream(o.w)
 	}
-	writeEvent(o.w, message)
+	// If the client has gone, the request's context ends.
+	_ = writeEvent(o.w, 0, message)
 }
 
 // progress passes a server's progress on under the client's own token.
@@ -63,7 +62,7 @@ func (o *reply) finish(a answer) {
 	o.finished = true
 	pieces := a.reply(o.request.ID)
 	if o.streams {
-		writeEvent(o.w, pieces...)
+		_ = writeEvent(o.w, 0, pieces...) // a client that has gone asks no more
 		return
 	}
 	writeJSON(o.w, http.StatusOK, pieces)
@@ -73,22 +72,38 @@ func (o *reply) finish(a answer) {
 // on at once.
 const noBuffering = "X-Accel-Buffering"
 
-// writeEvent writes one message as an event. The client may have gone; then nobody
-// is left to tell.
-func writeEvent(w http.ResponseWriter, message ...[]byte) {
-	_, _ = w.Write([]byte("event: message\ndata: "))
-	for _, piece := range message {
-		_, _ = w.Write(piece)
+// beginStream begins an answer that is a stream of events.
+func beginStream(w http.ResponseWriter) error {
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-cache")
+	h.Set(noBuffering, "no")
+	w.WriteHeader(http.StatusOK)
+	return http.NewResponseController(w).Flush()
+}
+
+// writeEvent writes one message as an event; it has no id where that is 0. An error is
+// that of a client that has gone.
+func writeEvent(w http.ResponseWriter, id int64, message ...[]byte) error {
+	head := []byte("event: message\n")
+	if id > 0 {
+		head = fmt.Appendf(head, "id: %d\n", id)
 	}
-	_, _ = w.Write([]byte("\n\n"))
-	_ = http.NewResponseController(w).Flush()
+	return send(w, slices.Concat([][]byte{head, []byte("data: ")}, message, [][]byte{[]byte("\n\n")})...)
 }
 
 // writeHeartbeat writes what says nothing, so that proxies do not close a stream for
 // silence.
-func writeHeartbeat(w http.ResponseWriter) {
-	_, _ = w.Write([]byte(": still here\n\n"))
-	_ = http.NewResponseController(w).Flush()
+func writeHeartbeat(w http.ResponseWriter) error { return send(w, []byte(": still here\n\n")) }
+
+// send writes a part of a stream, at once.
+func send(w http.ResponseWriter, pieces ...[]byte) error {
+	for _, piece := range pieces {
+		if _, err := w.Write(piece); err != nil {
+			return err
+		}
+	}
+	return http.NewResponseController(w).Flush()
 }
 
 // writeJSON writes one message as the whole body.

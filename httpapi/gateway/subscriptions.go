@@ -59,15 +59,17 @@ func (a address) of(server events.ServerName, own string) string {
 
 // subscriber is who hears of updates: a session, or a stream of 2026-07-28.
 type subscriber struct {
-	// tell sends a notification of an update. It does not block.
-	tell func(params map[string]json.RawMessage)
+	// tell sends a notification of an update: its parameters, and the address that was
+	// subscribed to. It does not block.
+	tell func(params map[string]json.RawMessage, whole string)
 
 	topics map[topicKey]bool // guarded by subscriptions.mu
 }
 
 // Bounds on subscriptions.
 const (
-	maxSubscriptions = 1000 // of one subscriber
+	maxSubscriptions = 1000    // of one subscriber
+	maxAddress       = 8 << 10 // bytes of what is subscribed to
 	subscribeTimeout = 15 * time.Second
 )
 
@@ -78,6 +80,9 @@ func newSubscriptions(g *Gateway) *subscriptions {
 // add subscribes to a resource. Whoever it was for is none of its subscribers if the
 // server was not asked, or refused.
 func (s *subscriptions) add(ctx context.Context, key topicKey, who *subscriber, as address) (discovery.Answer, error) {
+	if len(key.uri) > maxAddress {
+		return discovery.Answer{RPC: addressTooLong}, nil
+	}
 	t := s.join(key, who, as)
 	if t == nil {
 		return discovery.Answer{RPC: tooManySubscriptions}, nil
@@ -87,6 +92,11 @@ func (s *subscriptions) add(ctx context.Context, key topicKey, who *subscriber, 
 		s.remove(key, who)
 	}
 	return said, err
+}
+
+// addressTooLong refuses what is longer than anybody's addresses are.
+var addressTooLong = &upstream.RPCError{
+	Code: mcp.INVALID_PARAMS, Message: fmt.Sprintf("an address to subscribe to has %d bytes at most", maxAddress),
 }
 
 // tooManySubscriptions refuses what is more than a subscriber may have.
@@ -220,8 +230,19 @@ func (s *subscriptions) updated(server events.ServerName, client string, raw jso
 		for who, as := range t.subscribers {
 			told := maps.Clone(params)
 			told["uri"] = quoted(as.of(server, uri))
-			who.tell(told)
+			who.tell(told, as.of(server, key.uri))
 		}
+	}
+}
+
+// remind tells a subscriber of an update of all that it subscribed to: it may have missed
+// one.
+func (s *subscriptions) remind(who *subscriber) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key := range who.topics {
+		whole := s.topics[key.server][key].subscribers[who].of(key.server, key.uri)
+		who.tell(map[string]json.RawMessage{"uri": quoted(whole)}, whole)
 	}
 }
 

@@ -59,7 +59,6 @@ func newView(g *Gateway, at place) *view {
 		// The guard before us checks hosts and origins.
 		server.WithDisableLocalhostProtection(true),
 		server.WithStreamableHTTPLogger(slog.New(slog.DiscardHandler)), // what matters of it is seen elsewhere
-		server.WithHeartbeatInterval(heartbeat),
 	)
 	v.told, v.toldList = v.content(), g.lists.version()
 	return v
@@ -76,7 +75,7 @@ func (g *Gateway) view(at place) *view {
 	}
 	if len(g.views) >= maxViews {
 		for key, v := range g.views {
-			if v.open.Load() == 0 && !g.clients.using(v) {
+			if v.open.Load() == 0 && len(g.clients.of(v)) == 0 {
 				delete(g.views, key)
 			}
 		}
@@ -187,7 +186,9 @@ func (v *view) announce(now time.Time) (again time.Time) {
 
 // tellAll tells the clients that a list changed; v.mu is held.
 func (v *view) tellAll(method string) {
-	v.protocol.SendNotificationToAllClients(method, nil)
+	for _, c := range v.gateway.clients.of(v) {
+		c.outbox.tell(method, nil)
+	}
 	for l := range v.streams {
 		l.changed(method)
 	}
