@@ -247,6 +247,16 @@ func TestReplay(t *testing.T) {
 			s.call(callFine)
 			s.call(callDown)
 		}, strict, replay.Totals{Failures: 2, GoodCallsRefused: 1}, replay.Worse},
+		{"of more calls under way behind a gate than anybody makes, the oldest are not counted", func(s *story) {
+			s.run(events.TriggerStartup, works)
+			s.call(callDown)
+			for _, d := range []events.Data{events.ToolCallStarted{Tool: "now"}, callFine} {
+				for n := range 300 {
+					s.add(events.Event{Subject: "weather", ConfigKey: s.key, CallID: fmt.Sprint("at-once-", n), Data: d})
+				}
+			}
+			s.call(callFine)
+		}, strict, replay.Totals{Failures: 1, GoodCallsRefused: 257}, replay.Worse},
 		{"a check that succeeds opens the candidate's gate", func(s *story) {
 			s.run(events.TriggerStartup, works)
 			s.call(callDown)
