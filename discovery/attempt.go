@@ -152,34 +152,3 @@ func (s *Service) settle(server events.ServerName, batch ...events.Event) {
 func isFinal(err error) bool {
 	return errors.Is(err, events.ErrInvalid) || errors.Is(err, events.ErrConflict) || errors.Is(err, events.ErrClosed)
 }
-
-// catalogueChange compares a list of tools with the one known for the entry. An
-// empty list after a full one is believed the second time.
-func (s *Service) catalogueChange(ctx context.Context, srv *config.Server, now upstream.Catalogue) (events.CatalogueChanged, bool) {
-	var known *projections.Catalogue
-	var emptySeen bool
-	if err := s.engine.View(func(st *projections.State) { known, emptySeen = st.Catalogue(srv.Name) }); err != nil {
-		return events.CatalogueChanged{}, false
-	}
-	if known != nil && known.Hash == now.Hash {
-		return events.CatalogueChanged{}, false
-	}
-	if known != nil && now.Len() == 0 && len(known.Names) > 0 && !emptySeen {
-		return events.CatalogueChanged{}, false
-	}
-	var old upstream.Catalogue
-	if known != nil {
-		body, err := s.log.Content(ctx, known.Content)
-		if err == nil {
-			old, err = upstream.ParseCatalogue(body)
-		}
-		if err != nil {
-			s.logger.ErrorContext(ctx, "known catalogue cannot be read", slog.String("server", string(srv.Name)), slog.Any("err", err))
-			return events.CatalogueChanged{}, false
-		}
-	}
-	diff := now.Diff(old)
-	return events.CatalogueChanged{
-		Hash: now.Hash, Added: diff.Added, Removed: diff.Removed, Changed: diff.Changed, Tools: now.Tools,
-	}, true
-}

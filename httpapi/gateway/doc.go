@@ -7,9 +7,9 @@
 // What servers and clients say to each other passes through as the bytes it was sent
 // in: tool lists, calls, results, resources, prompts, completions. The MCP library's
 // types would drop what they do not know and round large integers, so these methods
-// are answered here, on raw JSON. What belongs to the protocol itself (initialize,
-// server/discover, the stream of a session's notifications) is the library's, one server
-// of it for each view. Package gateway and package discovery/upstream are the only ones
+// are answered here, on raw JSON, and the streams of notifications are written here, so
+// that nobody waits for a client that does not read. What belongs to the protocol itself
+// (initialize, server/discover) is the library's, one server of it for each view. Package gateway and package discovery/upstream are the only ones
 // that know the library.
 //
 // # Subscriptions

@@ -1,0 +1,71 @@
+package discovery
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+
+	"mcpledger/discovery/config"
+	"mcpledger/discovery/upstream"
+	"mcpledger/events"
+	"mcpledger/projections"
+)
+
+// catalogueChange compares a list of tools with the one known for the entry. An
+// empty list after a full one is believed the second time. A known list that the log has
+// no more is recorded anew, even if it is the same, for it can be offered to nobody.
+func (s *Service) catalogueChange(ctx context.Context, srv *config.Server, now upstream.Catalogue) (events.CatalogueChanged, bool) {
+	var known *projections.Catalogue
+	var emptySeen bool
+	if err := s.engine.View(func(st *projections.State) { known, emptySeen = st.Catalogue(srv.Name) }); err != nil {
+		return events.CatalogueChanged{}, false
+	}
+	if known != nil && now.Len() == 0 && len(known.Names) > 0 && !emptySeen {
+		return events.CatalogueChanged{}, false
+	}
+	var old upstream.Catalogue
+	if known != nil {
+		body, err := s.log.Content(ctx, known.Content)
+		same, lost := known.Hash == now.Hash, errors.Is(err, events.ErrNotFound)
+		switch {
+		case err != nil && !lost:
+			// It may be read the next time.
+			s.logger.ErrorContext(ctx, "known catalogue cannot be read", slog.String("server", string(srv.Name)), slog.Any("err", err))
+			return events.CatalogueChanged{}, false
+		case same && !lost:
+			return events.CatalogueChanged{}, false
+		case same:
+			old = now
+		default:
+			if !lost {
+				old, err = upstream.ParseCatalogue(body)
+			}
+			if err != nil {
+				old = namesAlone(known.Names)
+			}
+		}
+		if err != nil {
+			s.logger.WarnContext(ctx, "known catalogue is lost, the present one takes its place", slog.String("server", string(srv.Name)), slog.Any("err", err))
+		}
+	}
+	diff := now.Diff(old)
+	return events.CatalogueChanged{
+		Hash: now.Hash, Added: diff.Added, Removed: diff.Removed, Changed: diff.Changed, Tools: now.Tools,
+	}, true
+}
+
+// namesAlone stands for a catalogue of which only the names are known: every tool that
+// stays counts as changed.
+func namesAlone(names []string) upstream.Catalogue {
+	tools := make([]map[string]string, len(names))
+	for i, name := range names {
+		tools[i] = map[string]string{"name": name}
+	}
+	body, err := json.Marshal(tools)
+	if err != nil {
+		return upstream.Catalogue{}
+	}
+	c, _ := upstream.ParseCatalogue(body) // names that a catalogue had
+	return c
+}
