@@ -1,6 +1,7 @@
 package patient_test
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -84,7 +85,7 @@ func TestAClientThatTakesNothingIsGone(t *testing.T) {
 		} {
 			began := time.Now()
 			err := do(patient.New(newClient(time.Hour), limit))
-			if took := time.Since(began); err != os.ErrDeadlineExceeded || took != limit {
+			if took := time.Since(began); !errors.Is(err, os.ErrDeadlineExceeded) || took != limit {
 				t.Errorf("%s ended after %s: %v", story, took, err)
 			}
 		}
