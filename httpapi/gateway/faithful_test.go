@@ -30,7 +30,7 @@ const oddTools = `[
      "definitions":{"x":{"const":9007199254740993}},"properties":{"n":{"$ref":"#/definitions/x"}},"oneOf":[{"required":["n"]},{}],"x-order":["n"]},
    "outputSchema":{"type":"object","x-unit":"°C"},"annotations":{"readOnlyHint":true,"x-cost":0.10},"icons":[{"src":"data:,"}],"x-future":{"deep":[1,2.50,1e30]}},
   {"name":"with meta","_meta":{"vendor.example/id":12345678901234567890},"inputSchema":{"type":"object"}},
-  {"name":"prüfe","inputSchema":true}
+  {"name":"prüfe","inputSchema":{"type":"object","additionalProperties":true}}
 ]`
 
 func TestTheListIsTheServersOwn(t *testing.T) {

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -140,6 +141,7 @@ func (v *view) render(one projections.Server, catalogue []byte) ([]byte, error) 
 		return nil, err
 	}
 	part := make([]byte, 0, len(catalogue)+64*len(tools))
+	listed := map[string]bool{}
 	for _, tool := range tools {
 		var head struct {
 			Name string `json:"name"`
@@ -150,10 +152,15 @@ func (v *view) render(one projections.Server, catalogue []byte) ([]byte, error) 
 		if !one.Offers(head.Name) {
 			continue
 		}
-		named, err := v.rename(one.Name, head.Name, tool)
-		if err != nil {
-			return nil, err
+		named, err := v.tool(one.Name, head.Name, tool)
+		if err == nil && listed[head.Name] && !v.single {
+			err = errors.New("another tool has its name, for which clients refuse the list of all")
 		}
+		if err != nil {
+			v.gateway.leftOut(one.Name, methodToolsList, err)
+			continue
+		}
+		listed[head.Name] = true
 		if len(part) > 0 {
 			part = append(part, ',')
 		}
@@ -162,18 +169,32 @@ func (v *view) render(one projections.Server, catalogue []byte) ([]byte, error) 
 	return part, nil
 }
 
+// tool returns a tool's definition as the view lists it.
+func (v *view) tool(server events.ServerName, own string, definition json.RawMessage) (json.RawMessage, error) {
+	if v.single {
+		return definition, nil
+	}
+	definition, err := itemShapes[methodToolsList].fit(definition)
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", untrusted(own), err)
+	}
+	return v.rename(server, own, definition)
+}
+
+// leftOut says why an item of a server's list is not offered.
+func (g *Gateway) leftOut(server events.ServerName, method string, err error) {
+	g.logger.Warn("item of a list left out", slog.String("server", string(server)), slog.String("method", method), slog.Any("err", err))
+}
+
 // The members of _meta that say where a tool, prompt or resource comes from.
 const (
 	metaServer = "mcpledger/server"
 	metaName   = "mcpledger/name"
 )
 
-// rename returns the definition of a tool or prompt with its name in the view. In
-// the view of a single server that is its own, and nothing is changed.
+// rename returns the definition of a tool or prompt with its name in a view of several
+// servers.
 func (v *view) rename(server events.ServerName, own string, definition json.RawMessage) (json.RawMessage, error) {
-	if v.single {
-		return definition, nil
-	}
 	origin, err := withOrigin(member(definition, "_meta"), server, own)
 	if err != nil {
 		return nil, err

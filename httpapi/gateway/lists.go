@@ -274,7 +274,7 @@ func (g *Gateway) listOthers(ctx context.Context, x *exchange) answer {
 		for _, item := range listed {
 			named, err := x.view.relabel(servers[i].Name, k, item)
 			if err != nil {
-				g.logger.WarnContext(ctx, "item of a list left out", slog.String("server", string(servers[i].Name)), slog.Any("err", err))
+				g.leftOut(servers[i].Name, k.method, err)
 				continue
 			}
 			items = append(items, oneLine(named))
@@ -295,9 +295,13 @@ func (v *view) relabel(server events.ServerName, k kind, item json.RawMessage) (
 	if k.method == methodTemplates {
 		place = "uriTemplate"
 	}
+	item, err := itemShapes[k.method].fit(item)
+	if err != nil {
+		return nil, err
+	}
 	var own string
 	if err := json.Unmarshal(member(item, place), &own); err != nil {
-		return nil, fmt.Errorf("%s: no %s", k.method, place)
+		return nil, err
 	}
 	if place == "name" {
 		return v.rename(server, own, item)
