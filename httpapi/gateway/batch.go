@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mark3labs/mcp-go/server"
 )
 
 // batchVersion is the one revision that has batches of messages.
@@ -22,9 +21,8 @@ func isBatch(body []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(body), [
 // postBatch takes several messages at once, in a session of 2025-03-26. The answers come
 // together, without what a stream would tell meanwhile.
 func (g *Gateway) postBatch(w http.ResponseWriter, r *http.Request, v *view, body []byte) {
-	c, leave, err := g.clients.enter(r.Header.Get(server.HeaderKeySessionID), v, g.caller(r))
-	if err != nil {
-		noSession(w, r)
+	c, leave, ok := g.enter(w, r, v)
+	if !ok {
 		return
 	}
 	defer leave()

@@ -57,18 +57,23 @@ func (c *client) update(params map[string]json.RawMessage, whole string) {
 // cancellation in a cause finds one.
 var errCancelled = fmt.Errorf("by the client: %w", context.Canceled)
 
-// begin notes a request under way, which end ends; cancel of the same id cancels it.
-func (c *client) begin(ctx context.Context, id string) (_ context.Context, done func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
+// begin notes a request under way, which done ends; cancel of the same id cancels it. It
+// is not ok while another of that id is under way, for then nobody could tell which of
+// them is meant.
+func (c *client) begin(ctx context.Context, id string) (_ context.Context, done func(), ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.calls[id] != nil {
+		return nil, nil, false
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
 	c.calls[id] = cancel
 	return ctx, func() {
 		cancel(nil)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.calls, id)
-	}
+	}, true
 }
 
 // cancel cancels the request of that id, if it is under way.
@@ -114,6 +119,7 @@ func (c *client) firstList() bool {
 // clients are the sessions of all views.
 type clients struct {
 	idle time.Duration
+	most int // sessions
 	now  func() time.Time
 
 	mu   sync.Mutex
@@ -121,18 +127,11 @@ type clients struct {
 }
 
 func newClients(idle time.Duration, now func() time.Time) *clients {
-	return &clients{idle: idle, now: now, byID: map[string]*client{}}
+	return &clients{idle: idle, most: maxClients, now: now, byID: map[string]*client{}}
 }
 
 // errNoSession reports a session id that is not, or no longer, in use.
 var errNoSession = errors.New("no such session")
-
-// full reports whether there are as many sessions as there may be.
-func (s *clients) full() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.byID) >= maxClients
-}
 
 // add begins a session.
 func (s *clients) add(v *view) *client {
@@ -200,15 +199,34 @@ func (s *clients) all() []*client {
 // expired returns the sessions that lay idle for too long.
 func (s *clients) expired() []*client {
 	now := s.now()
-	var gone []*client
-	for _, c := range s.all() {
-		c.mu.Lock()
-		if c.busy == 0 && now.Sub(c.used) >= s.idle {
-			gone = append(gone, c)
-		}
-		c.mu.Unlock()
+	return slices.DeleteFunc(s.all(), func(c *client) bool {
+		since, idle := c.idleSince()
+		return !idle || now.Sub(since) < s.idle
+	})
+}
+
+// oldest returns the session that lay idle longest, if there are as many sessions as
+// there may be. It is nil where there is room, and not ok where all are in use.
+func (s *clients) oldest() (oldest *client, ok bool) {
+	all := s.all()
+	if len(all) < s.most {
+		return nil, true
 	}
-	return gone
+	var longest time.Time
+	for _, c := range all {
+		if since, idle := c.idleSince(); idle && (oldest == nil || since.Before(longest)) {
+			oldest, longest = c, since
+		}
+	}
+	return oldest, oldest != nil
+}
+
+// idleSince returns since when a session has no request or stream under way; not idle if
+// it has one.
+func (c *client) idleSince() (since time.Time, idle bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.used, c.busy == 0
 }
 
 // of returns the sessions of a view.

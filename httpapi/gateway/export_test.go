@@ -15,3 +15,13 @@ func (g *Gateway) Clients() int { return len(g.clients.all()) }
 
 // UnderWay returns how many requests and streams are.
 func (g *Gateway) UnderWay() (requests, streams int) { return len(g.requests), len(g.streams) }
+
+// Take bounds the sessions there may be.
+func (g *Gateway) Take(sessions int) { g.clients.most = sessions }
+
+// Subscribed returns how many servers have a resource that somebody subscribed to.
+func (g *Gateway) Subscribed() int {
+	g.subscriptions.mu.Lock()
+	defer g.subscriptions.mu.Unlock()
+	return len(g.subscriptions.topics)
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"strconv"
 	"time"
@@ -72,7 +73,11 @@ func (g *Gateway) Serve(w http.ResponseWriter, r *http.Request) error {
 
 // post takes one message.
 func (g *Gateway) post(w http.ResponseWriter, r *http.Request, v *view) {
-	leave, ok := enter(g.requests)
+	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media != "application/json" {
+		http.Error(w, "messages are sent as application/json", http.StatusUnsupportedMediaType)
+		return
+	}
+	leave, ok := takePlace(g.requests)
 	if !ok {
 		http.Error(w, "too many requests at the same time", http.StatusServiceUnavailable)
 		return
@@ -95,6 +100,10 @@ func (g *Gateway) post(w http.ResponseWriter, r *http.Request, v *view) {
 		return
 	}
 	req, err := parseRequest(body)
+	if errors.Is(err, errMessageID) {
+		writeError(w, http.StatusBadRequest, nil, mcp.INVALID_REQUEST, err.Error())
+		return
+	}
 	if err != nil {
 		writeError(w, http.StatusBadRequest, nil, mcp.PARSE_ERROR, err.Error())
 		return
@@ -144,9 +153,8 @@ func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request, v *view, r
 		g.initialize(w, r, v, req)
 		return
 	}
-	c, leave, err := g.clients.enter(r.Header.Get(server.HeaderKeySessionID), v, g.caller(r))
-	if err != nil {
-		noSession(w, r)
+	c, leave, ok := g.enter(w, r, v)
+	if !ok {
 		return
 	}
 	defer leave()
@@ -158,7 +166,11 @@ func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request, v *view, r
 		v.library(r, req).writeTo(w)
 		return
 	}
-	ctx, done := c.begin(r.Context(), string(req.ID))
+	ctx, done, ok := c.begin(r.Context(), string(req.ID))
+	if !ok {
+		writeJSON(w, http.StatusOK, errorOf(mcp.INVALID_REQUEST, "a request of this id is under way").reply(req.ID))
+		return
+	}
 	defer done()
 	out := newReply(w, r, req, c.logLevel())
 	out.finish(g.answer(ctx, &exchange{
@@ -167,13 +179,23 @@ func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request, v *view, r
 	}, handle))
 }
 
-// noSession refuses a message that names no session, or one that is over.
-func noSession(w http.ResponseWriter, r *http.Request) {
-	if r.Header.Get(server.HeaderKeySessionID) == "" {
+// enter returns the session that a request is of, and what ends the request. If it is of
+// none, or of one that is over, that is answered.
+func (g *Gateway) enter(w http.ResponseWriter, r *http.Request, v *view) (c *client, leave func(), ok bool) {
+	id, version := r.Header.Get(server.HeaderKeySessionID), r.Header.Get(mcp.HeaderProtocolVersion)
+	c, leave, err := g.clients.enter(id, v, g.caller(r))
+	switch {
+	case id == "":
 		http.Error(w, "a session id is missing: send initialize", http.StatusBadRequest)
-		return
+	case err != nil:
+		http.Error(w, "no such session: send initialize", http.StatusNotFound)
+	case version != "" && !mcp.IsValidProtocolVersion(version):
+		leave()
+		http.Error(w, "there is no such version of the protocol: "+strconv.Quote(version), http.StatusBadRequest)
+	default:
+		return c, leave, true
 	}
-	http.Error(w, "no such session: send initialize", http.StatusNotFound)
+	return nil, nil, false
 }
 
 // get opens the stream on which a client hears what it did not ask for.
@@ -182,9 +204,8 @@ func (g *Gateway) get(w http.ResponseWriter, r *http.Request, v *view) {
 		v.http.ServeHTTP(w, r) // which refuses it
 		return
 	}
-	c, leave, err := g.clients.enter(r.Header.Get(server.HeaderKeySessionID), v, g.caller(r))
-	if err != nil {
-		noSession(w, r)
+	c, leave, ok := g.enter(w, r, v)
+	if !ok {
 		return
 	}
 	defer leave()
@@ -222,7 +243,7 @@ func (g *Gateway) missed(c *client) {
 
 // stream serves a stream that ends with the client's session or with the service.
 func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, v *view, c *client, serve func(context.Context)) {
-	leave, ok := enter(g.streams)
+	leave, ok := takePlace(g.streams)
 	if !ok {
 		http.Error(w, "too many streams at the same time", http.StatusServiceUnavailable)
 		return
@@ -258,8 +279,8 @@ func (g *Gateway) delete(w http.ResponseWriter, r *http.Request, v *view) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// enter takes one of the places, unless all are taken.
-func enter(places chan struct{}) (leave func(), ok bool) {
+// takePlace takes one of the places, unless all are taken.
+func takePlace(places chan struct{}) (leave func(), ok bool) {
 	select {
 	case places <- struct{}{}:
 		return func() { <-places }, true

@@ -96,9 +96,15 @@ func (v *view) offersUpdates(ctx context.Context) bool {
 
 // initialize has the library begin a session and notes who it is for.
 func (g *Gateway) initialize(w http.ResponseWriter, r *http.Request, v *view, req *request) {
-	if g.clients.full() {
+	oldest, ok := g.clients.oldest()
+	if !ok {
 		http.Error(w, "too many sessions are open", http.StatusServiceUnavailable)
 		return
+	}
+	if oldest != nil {
+		// Programs that begin a session for each request and end none would keep all others
+		// out. Whose session it was begins another.
+		g.drop(oldest)
 	}
 	c := v.introduce(r, req)
 	if session, err := g.clients.find(c.header.Get(server.HeaderKeySessionID), v); err == nil {

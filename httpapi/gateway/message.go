@@ -56,8 +56,12 @@ type request struct {
 	body   []byte // the whole message
 }
 
+// errMessageID reports a message whose id is none.
+var errMessageID = errors.New("the id of a message is a string or a number")
+
 // parseRequest reads a message. A parameter of another type than the methods here
-// have is as good as missing.
+// have is as good as missing. The error is errMessageID for a message that is one but for
+// its id.
 func parseRequest(body []byte) (*request, error) {
 	r := &request{body: body}
 	if err := json.Unmarshal(body, &r.message); err != nil {
@@ -65,6 +69,9 @@ func parseRequest(body []byte) (*request, error) {
 	}
 	if string(r.ID) == "null" {
 		r.ID = nil
+	}
+	if r.ID != nil && !isString(r.ID) && !isNumber(r.ID) {
+		return nil, errMessageID
 	}
 	if len(r.Params) > 0 {
 		_ = json.Unmarshal(r.Params, &r.params)

@@ -198,22 +198,35 @@ func (l *relay) keep(req *request) {
 func (l *relay) begin(ctx context.Context, req *request, cancellable bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	id := string(req.ID)
-	if cancellable {
-		l.mu.Lock()
-		l.cancels[id] = cancel
-		l.mu.Unlock()
+	if cancellable && !l.note(id, cancel) {
+		cancel()
+		l.write(errorOf(mcp.INVALID_REQUEST, "a request of this id is under way").reply(req.ID)...)
+		return
 	}
 	l.places <- struct{}{}
 	l.asking.Go(func() {
 		defer func() {
 			cancel()
-			l.mu.Lock()
-			delete(l.cancels, id)
-			l.mu.Unlock()
+			if cancellable {
+				l.mu.Lock()
+				delete(l.cancels, id)
+				l.mu.Unlock()
+			}
 			<-l.places
 		}()
 		l.ask(ctx, req)
 	})
+}
+
+// note notes what cancels a request, unless another of that id is under way.
+func (l *relay) note(id string, cancel context.CancelFunc) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cancels[id] != nil {
+		return false
+	}
+	l.cancels[id] = cancel
+	return true
 }
 
 // cancel ends the request of that id, if it is one that is cancelled so.

@@ -143,3 +143,44 @@ func TestSubscriptionsAreTakenUpHoweverSoonTheNextRequestIsAnswered(t *testing.T
 		t.Error(err)
 	}
 }
+
+// The relay of a client whose requests end with their exchange must know which is meant.
+func TestARelayKeepsRequestsOfOneIDApart(t *testing.T) {
+	asked, answer := make(chan struct{}, 2), make(chan struct{})
+	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(body), "tools/call") {
+			asked <- struct{}{}
+			<-answer
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":5,"result":{}}`)
+	}))
+	defer endpoint.Close()
+	in, client := io.Pipe()
+	fromRelay, out := io.Pipe()
+	relay := gateway.Relay{
+		Logger: slog.New(slog.DiscardHandler),
+		Open:   func(context.Context) (gateway.Endpoint, error) { return gateway.Endpoint{URL: endpoint.URL}, nil },
+	}
+	over := make(chan error, 1)
+	go func() { over <- relay.Run(context.Background(), in, out) }()
+	lines := bufio.NewScanner(fromRelay)
+	const call = `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"x",` + modernMeta + `}}` + "\n"
+	if _, err := io.WriteString(client, call); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	go func() { _, _ = io.WriteString(client, call) }()
+	if !lines.Scan() || !strings.Contains(lines.Text(), `"id":5,"error":{"code":-32600`) {
+		t.Errorf("the same id again: %s", lines.Text())
+	}
+	close(answer)
+	if !lines.Scan() || !strings.Contains(lines.Text(), `"result"`) {
+		t.Errorf("the first: %s", lines.Text())
+	}
+	_ = client.Close()
+	if err := <-over; err != nil || len(asked) != 0 {
+		t.Errorf("ended with %v, %d more were asked", err, len(asked))
+	}
+}

@@ -178,8 +178,8 @@ func TestAnAnswerThatNobodyReadsIsGivenUp(t *testing.T) {
 	w.await("gossip", projections.StateReady)
 	address := w.narrowly()
 	c := w.raw("/gossip")
-	for range 3 {
-		w.deaf(address, http.MethodPost, "/mcp/gossip", callTalk, http.Header{"Mcp-Session-Id": {c.session}})
+	for _, id := range []string{"1", "2", "3"} {
+		w.deaf(address, http.MethodPost, "/mcp/gossip", strings.Replace(callTalk, "7", id, 1), http.Header{"Mcp-Session-Id": {c.session}})
 	}
 	eventually(t, "all three were called", func() bool { return len(s.all()) == 3 })
 	eventually(t, "all three are given up", func() bool {

@@ -64,6 +64,7 @@ type subscriber struct {
 	tell func(params map[string]json.RawMessage, whole string)
 
 	topics map[topicKey]bool // guarded by subscriptions.mu
+	over   bool              // it hears no more; likewise
 }
 
 // Bounds on subscriptions.
@@ -104,11 +105,12 @@ var tooManySubscriptions = &upstream.RPCError{
 	Code: mcp.INVALID_REQUEST, Message: fmt.Sprintf("a client may subscribe to %d resources", maxSubscriptions),
 }
 
-// join adds a subscriber to a topic; nil if it has as many as it may have.
+// join adds a subscriber to a topic; nil if it has as many as it may have, or hears no
+// more.
 func (s *subscriptions) join(key topicKey, who *subscriber, as address) *topic {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !who.topics[key] && len(who.topics) >= maxSubscriptions {
+	if who.over || !who.topics[key] && len(who.topics) >= maxSubscriptions {
 		return nil
 	}
 	if s.topics[key.server] == nil {
@@ -161,9 +163,10 @@ func (s *subscriptions) remove(key topicKey, who *subscriber) {
 	}
 }
 
-// end ends all that a subscriber has.
+// end ends all that a subscriber has, for good.
 func (s *subscriptions) end(who *subscriber) {
 	s.mu.Lock()
+	who.over = true
 	keys := make([]topicKey, 0, len(who.topics))
 	for key := range who.topics {
 		keys = append(keys, key)
