@@ -69,6 +69,7 @@ type eventBody struct {
 	oneReply bool
 	limit    int64
 	onEvent  func(name, data string) error // may end the stream
+	asked    *places                       // of the server's own requests
 
 	chunk  []byte // to read into
 	buf    []byte // read, not handed on yet
@@ -80,10 +81,10 @@ type eventBody struct {
 	ending error
 }
 
-func newEventBody(body io.ReadCloser, x *exchange, cancel context.CancelFunc, limit int64, oneReply bool, onEvent func(name, data string) error) *eventBody {
+func newEventBody(body io.ReadCloser, x *exchange, cancel context.CancelFunc, limit int64, oneReply bool, onEvent func(name, data string) error, asked *places) *eventBody {
 	return &eventBody{
 		replyBody: replyBody{body: body, x: x, cancel: cancel},
-		oneReply:  oneReply, limit: limit, onEvent: onEvent,
+		oneReply:  oneReply, limit: limit, onEvent: onEvent, asked: asked,
 		chunk: make([]byte, 16<<10),
 	}
 }
@@ -184,12 +185,9 @@ func (b *eventBody) judge() (handOn bool, ending error) {
 		return true, nil
 	}
 	if b.onEvent != nil {
-		if err := b.onEvent(string(b.name), string(b.data)); err != nil {
-			return true, err
-		}
-	}
-	if !b.oneReply {
-		return true, nil
+		// Over this transport the library answers no requests.
+		err := b.onEvent(string(b.name), string(b.data))
+		return true, err
 	}
 	var message struct {
 		ID     json.RawMessage `json:"id"`
@@ -199,7 +197,9 @@ func (b *eventBody) judge() (handOn bool, ending error) {
 	case json.Unmarshal(b.data, &message) != nil:
 		b.x.update(func() { b.x.garbage = true })
 		return true, nil
-	case message.Method != nil || message.ID == nil:
+	case message.Method != nil && message.ID != nil:
+		return b.asked.take(message.ID), nil
+	case !b.oneReply || message.Method != nil || message.ID == nil:
 		return true, nil
 	case b.x.isForeign(message.ID):
 		return false, nil

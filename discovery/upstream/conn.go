@@ -83,12 +83,3 @@ func contextFailure(ctx context.Context, timeout events.ErrorKind) *Failure {
 	}
 	return f
 }
-
-// answerServer answers what a server asks of its client. We take part in nothing
-// but ping: no sampling, no elicitation, no roots.
-func answerServer(_ context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
-	if req.Method == string(mcp.MethodPing) {
-		return transport.NewJSONRPCResultResponse(req.ID, []byte(`{}`)), nil
-	}
-	return transport.NewJSONRPCErrorResponse(req.ID, mcp.METHOD_NOT_FOUND, req.Method+" is refused: mcpledger, which stands between this server and its clients, passes on no sampling, elicitation or roots", nil), nil
-}

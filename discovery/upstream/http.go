@@ -55,7 +55,7 @@ func dialHTTP(t Target, h hooks) (*httpConn, *Failure) {
 	if err != nil {
 		return nil, t.connectFailure(err)
 	}
-	client.SetRequestHandler(answerServer)
+	client.SetRequestHandler(c.rec.asked.answer)
 	client.SetNotificationHandler(h.notified)
 	// Start sends nothing: it waits for the handshake before it listens.
 	_ = client.Start(c.life)

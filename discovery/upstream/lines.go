@@ -18,8 +18,8 @@ var errOversized = errors.New("message exceeds the limit")
 const sniffBytes = 64 << 10
 
 // lineReader hands on the JSON-RPC messages that come on a process's stdout, one
-// per line, and sets the rest aside as junk: what is no message, and replies to
-// requests we never sent. A last line without a newline gets one. A line over limit
+// per line, but for the requests of the server, and sets the rest aside as junk: what is
+// no message, and replies to requests we never sent. A last line without a newline gets one. A line over limit
 // ends the stream without being held in memory.
 type lineReader struct {
 	src       *bufio.Reader
@@ -27,6 +27,7 @@ type lineReader struct {
 	junk      *junk
 	lastID    *atomic.Int64 // the highest request id in use
 	oversized func()        // called once, before Read returns io.EOF
+	asked     asked         // gets the requests of the server
 	sent      sentErrors
 
 	line []byte // what is left of the line being handed on
@@ -35,7 +36,10 @@ type lineReader struct {
 }
 
 func newLineReader(src io.Reader, limit int64, stray *junk, lastID *atomic.Int64, oversized func()) *lineReader {
-	return &lineReader{src: bufio.NewReaderSize(src, 16<<10), limit: limit, junk: stray, lastID: lastID, oversized: oversized}
+	return &lineReader{
+		src: bufio.NewReaderSize(src, 16<<10), limit: limit, junk: stray, lastID: lastID, oversized: oversized,
+		asked: make(asked, maxAsked),
+	}
 }
 
 // Read returns io.EOF at the end, whatever ended it: a broken pipe and a closed one
@@ -81,11 +85,11 @@ func (r *lineReader) next() {
 	text := bytes.TrimSpace(r.buf)
 	switch {
 	case len(text) == 0:
-	case isMessage(text, r.lastID.Load()):
+	case !isMessage(text, r.lastID.Load()):
+		r.junk.add(r.buf)
+	case !r.asked.take(text):
 		r.line = r.buf
 		r.sent.note(text)
-	default:
-		r.junk.add(r.buf)
 	}
 }
 

@@ -101,6 +101,7 @@ func startProcess(t Target, lastID *atomic.Int64, active func()) (*process, erro
 		defer close(stderrDone)
 		drain(&watched{file: ours[2], active: active}, p.stderr)
 	}()
+	go p.stdout.asked.answer(p.stdin, p.ended)
 	go p.watchStdout(stdoutDone)
 	go p.watch(stdoutDone, stderrDone, ours[1:])
 	return p, nil

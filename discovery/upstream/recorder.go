@@ -42,6 +42,7 @@ type recorder struct {
 	// onEvent sees the events of the SSE transport; an error ends the stream. Nil over
 	// streamable HTTP, where a stream of events answers one request.
 	onEvent func(name, data string) error
+	asked   places // of the server's own requests
 
 	mu      sync.Mutex
 	closing context.Context // bounds the request that ends a session
@@ -98,7 +99,7 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	case resp.StatusCode != http.StatusOK, !isReply(resp.Header):
 		keepStart(resp, x, cancel)
 	case isEventStream(resp.Header):
-		resp.Body = newEventBody(resp.Body, x, cancel, r.limit, own && r.onEvent == nil, r.onEvent)
+		resp.Body = newEventBody(resp.Body, x, cancel, r.limit, own && r.onEvent == nil, r.onEvent, &r.asked)
 	default:
 		resp.Body = &replyBody{body: resp.Body, x: x, cancel: cancel, left: r.limit}
 	}

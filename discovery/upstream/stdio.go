@@ -42,7 +42,6 @@ func openStdio(t Target, h hooks) (*stdioConn, *Failure) {
 	c := &stdioConn{target: t, process: p}
 	c.client = transport.NewIO(p.stdout, p.stdin, io.NopCloser(bytes.NewReader(nil)))
 	transport.WithCommandLogger(slog.New(slog.DiscardHandler))(c.client)
-	c.client.SetRequestHandler(answerServer)
 	c.client.SetNotificationHandler(h.notified)
 	// Start fails only where it starts a process itself.
 	_ = c.client.Start(context.Background())
