@@ -25,3 +25,12 @@ func (g *Gateway) Subscribed() int {
 	defer g.subscriptions.mu.Unlock()
 	return len(g.subscriptions.topics)
 }
+
+// Missed has a session's stream tell of everything.
+func (g *Gateway) Missed(session string) {
+	for _, c := range g.clients.all() {
+		if c.id == session {
+			g.missed(c)
+		}
+	}
+}

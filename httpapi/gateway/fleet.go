@@ -77,9 +77,15 @@ func (f *fleet) committed(batch []events.Event) {
 	}
 }
 
-// touch notes that the fleet, or something a list of it holds, may have changed.
+// touch notes that the fleet may have changed.
 func (f *fleet) touch() {
 	f.changes.Add(1)
+	f.wake()
+}
+
+// wake has those look who wait for a change: of the fleet, or of something that its
+// servers list.
+func (f *fleet) wake() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	close(f.waiting)

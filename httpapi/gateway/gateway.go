@@ -173,7 +173,7 @@ func (g *Gateway) noticed(server events.ServerName, client string, n upstream.No
 		g.subscriptions.updated(server, client, n.Params)
 	default:
 		g.lists.forget(server)
-		g.fleet.touch()
+		g.fleet.wake()
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -112,4 +113,38 @@ func TestAServerThatDiesLeavesTheOthers(t *testing.T) {
 			t.Errorf("the tools were %s, are %s", before, after)
 		}
 	})
+}
+
+func TestAStormOfChangedListsIsToldOnce(t *testing.T) {
+	w := newWorld(t)
+	w.options.ChangeInterval = time.Hour
+	storm := &script{
+		tools: `[{"name":"talk","inputSchema":{"type":"object"}}]`, capabilities: `{"tools":{},"resources":{"listChanged":true},"prompts":{"listChanged":true}}`,
+		answers: map[string]string{"tools/call talk": `{"content":[]}`, "resources/list": `{"resources":[{"uri":"x:a","name":"a"}]}`},
+		notices: map[string][]string{},
+	}
+	for range 1000 {
+		storm.notices["tools/call talk"] = append(storm.notices["tools/call talk"],
+			`{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}`, `{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}`)
+	}
+	w.remote("storm", storm.serve(t))
+	w.program("steady", mcptest.Fake{})
+	w.start()
+	w.await("storm", projections.StateReady)
+	w.await("steady", projections.StateReady)
+	c := w.raw("")
+	stream, _ := c.streamOf("")
+	for i := range 20 {
+		c.result("tools/call", `{"name":"storm__talk"}`)
+		c.result("tools/call", `{"name":"steady__echo","arguments":{}}`)
+		c.result("resources/list", `{}`)
+		if i == 0 {
+			hears(t, stream, "resources/list_changed", "prompts/list_changed")
+		}
+	}
+	// The next thing that is told is not of the storm.
+	w.gateway.Missed(c.session)
+	if heard := hears(t, stream, "tools/list_changed"); len(heard) != 1 {
+		t.Errorf("after the first word of the storm: %q", heard)
+	}
 }

@@ -164,12 +164,12 @@ func (v *view) content() (sum [sha256.Size]byte) {
 func (v *view) announce(now time.Time) (again time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if next := v.toldAt.Add(v.gateway.interval); now.Before(next) {
+		return next // a server that cries all the time is not worth a look each time
+	}
 	content, lists := v.content(), v.gateway.lists.version()
 	if content == v.told && lists == v.toldList {
 		return time.Time{}
-	}
-	if next := v.toldAt.Add(v.gateway.interval); now.Before(next) {
-		return next
 	}
 	v.toldAt = now
 	if content != v.told {
