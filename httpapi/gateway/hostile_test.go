@@ -1,8 +1,15 @@
 package gateway_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -146,5 +153,49 @@ func TestAStormOfChangedListsIsToldOnce(t *testing.T) {
 	w.gateway.Missed(c.session)
 	if heard := hears(t, stream, "tools/list_changed"); len(heard) != 1 {
 		t.Errorf("after the first word of the storm: %q", heard)
+	}
+}
+
+func TestAListWithoutEndIsNotOfferedAndTheOthersAre(t *testing.T) {
+	w := newWorld(t)
+	w.program("steady", mcptest.Fake{})
+	var asked atomic.Int64
+	for name, cursor := range map[string]func(page int64) string{
+		"fresh": func(page int64) string { return fmt.Sprintf(`"%d"`, page) },
+		"same":  func(int64) string { return `"again"` },
+	} {
+		rest := &script{tools: `[]`, capabilities: `{"tools":{},"resources":{}}`}
+		front := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			var req struct {
+				ID     json.RawMessage
+				Method string
+			}
+			if _ = json.Unmarshal(body, &req); req.Method != "resources/list" {
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				rest.ServeHTTP(rw, r)
+				return
+			}
+			rw.Header().Set("Content-Type", "application/json")
+			_, _ = fmt.Fprintf(rw, `{"jsonrpc":"2.0","id":%s,"result":{"resources":[{"uri":"x:a","name":"a"}],"nextCursor":%s}}`, req.ID, cursor(asked.Add(1)))
+		}))
+		t.Cleanup(front.Close)
+		w.remote(name, front.URL)
+	}
+	w.remote("short", (&script{
+		tools: `[]`, capabilities: `{"tools":{},"resources":{}}`, answers: map[string]string{"resources/list": `{"resources":[{"uri":"x:b","name":"b"}]}`},
+	}).serve(t))
+	w.start()
+	for _, name := range []events.ServerName{"fresh", "same", "short"} {
+		w.await(name, projections.StateReady)
+	}
+	c := w.raw("")
+	for range 3 {
+		if listed := string(c.result("resources/list", `{}`)); !strings.Contains(listed, "mcpledger://short/x:b") || strings.Contains(listed, "x:a") {
+			t.Errorf("listed %s", listed)
+		}
+	}
+	if n := asked.Load(); n > 70 {
+		t.Errorf("the servers were asked for %d pages", n)
 	}
 }
