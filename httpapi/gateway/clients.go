@@ -48,8 +48,8 @@ func (c *client) introduce(caller, name, version string) {
 // update notes an update of a resource that is, or is part of, a whole.
 func (c *client) update(params map[string]json.RawMessage, whole string) {
 	c.outbox.note(
-		notice{string(params["uri"]), notification(mcp.MethodNotificationResourceUpdated, encoded(params))},
-		notice{string(quoted(whole)), notification(mcp.MethodNotificationResourceUpdated, encoded(map[string]string{"uri": whole}))},
+		notice{key: string(params["uri"]), message: notification(mcp.MethodNotificationResourceUpdated, encoded(params))},
+		notice{key: string(quoted(whole)), message: notification(mcp.MethodNotificationResourceUpdated, encoded(map[string]string{"uri": whole}))},
 	)
 }
 
@@ -140,6 +140,7 @@ func (s *clients) add(v *view) *client {
 	c := &client{id: rand.Text(), view: v, used: s.now(), calls: map[string]context.CancelCauseFunc{}}
 	c.life, c.end = context.WithCancel(context.Background())
 	c.updates = &subscriber{tell: c.update}
+	c.outbox.numbered = true
 	s.byID[c.id] = c
 	return c
 }

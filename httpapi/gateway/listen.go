@@ -108,8 +108,8 @@ func (l *listening) params(members map[string]json.RawMessage) json.RawMessage {
 func (l *listening) update(params map[string]json.RawMessage, whole string) {
 	coarse := notification(mcp.MethodNotificationResourceUpdated, l.params(map[string]json.RawMessage{"uri": quoted(whole)}))
 	l.outbox.note(
-		notice{string(params["uri"]), notification(mcp.MethodNotificationResourceUpdated, l.params(params))},
-		notice{string(quoted(whole)), coarse},
+		notice{key: string(params["uri"]), message: notification(mcp.MethodNotificationResourceUpdated, l.params(params))},
+		notice{key: string(quoted(whole)), message: coarse},
 	)
 }
 

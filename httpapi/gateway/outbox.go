@@ -22,6 +22,8 @@ const (
 // Several streams may read it: the one opened last gets what there is, since those before
 // it may be of connections that are dead. It is safe for concurrent use.
 type outbox struct {
+	numbered bool // its events have ids: streams of 2026-07-28 are not resumed
+
 	mu      sync.Mutex
 	pending []notice
 	waiting map[string]bool // keys of pending
@@ -34,6 +36,7 @@ type outbox struct {
 type notice struct {
 	key     string
 	message []byte
+	id      int64 // of the event it is sent as; 0: it has none
 }
 
 // reader is a stream that an outbox is read by.
@@ -61,7 +64,7 @@ func (o *outbox) note(n, coarse notice) {
 
 // tell notes what there is but one of.
 func (o *outbox) tell(method string, params json.RawMessage) {
-	n := notice{method, notification(method, params)}
+	n := notice{key: method, message: notification(method, params)}
 	o.note(n, n)
 }
 
@@ -86,18 +89,22 @@ func (o *outbox) wakeLast() {
 	}
 }
 
-// take returns what a reader is to send now, which then waits no more, and the id of the
-// first.
-func (o *outbox) take(r *reader) (taken []notice, first int64) {
+// take returns what a reader is to send now, which then waits no more.
+func (o *outbox) take(r *reader) []notice {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.readers[len(o.readers)-1] != r {
-		return nil, 0
+		return nil
 	}
-	taken, first = o.pending, o.last+1
-	o.last += int64(len(taken))
+	taken := o.pending
 	o.pending, o.waiting, o.bytes = nil, nil, 0
-	return taken, first
+	for i := range taken {
+		if o.numbered {
+			o.last++
+			taken[i].id = o.last
+		}
+	}
+	return taken
 }
 
 // sent returns the id of the event sent last, 0 for none.
@@ -149,9 +156,9 @@ func (o *outbox) serve(ctx context.Context, w http.ResponseWriter) error {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	for {
-		taken, id := o.take(r)
+		taken := o.take(r)
 		for i, n := range taken {
-			if err := writeEvent(w, id+int64(i), n.message); err != nil {
+			if err := writeEvent(w, n.id, n.message); err != nil {
 				o.putBack(taken[i:])
 				return err
 			}

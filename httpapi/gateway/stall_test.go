@@ -271,3 +271,30 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 		t.Errorf("one too many: %s", body)
 	}
 }
+
+func TestEventsThatCannotBeResumedHaveNoIDs(t *testing.T) {
+	w := newWorld(t)
+	w.remote("gossip", gossip(1, 0).serve(t))
+	w.start()
+	w.await("gossip", projections.StateReady)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url+"/gossip", strings.NewReader(
+		`{"jsonrpc":"2.0","id":9,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["file:///"]},`+modernMeta+`}}`))
+	w.must(err)
+	r.Header = http.Header{
+		"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"},
+		"Mcp-Protocol-Version": {string(modern)}, "Mcp-Method": {"subscriptions/listen"},
+	}
+	res, err := http.DefaultClient.Do(r)
+	w.must(err)
+	defer res.Body.Close()
+	var said strings.Builder
+	stream := bufio.NewReader(io.TeeReader(res.Body, &said))
+	hears(t, stream, "acknowledged")
+	w.raw("/gossip").send(callTalk)
+	hears(t, stream, "file:///0")
+	if strings.Contains(said.String(), "\nid:") {
+		t.Errorf("the stream: %s", said.String())
+	}
+}
