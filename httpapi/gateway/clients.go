@@ -235,6 +235,17 @@ func (s *clients) of(v *view) []*client {
 	return slices.DeleteFunc(s.all(), func(c *client) bool { return c.view != v })
 }
 
+// views returns the views that have a session.
+func (s *clients) views() map[*view]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	used := map[*view]bool{}
+	for _, c := range s.byID {
+		used[c.view] = true
+	}
+	return used
+}
+
 // sessionIDs gives the library the sessions of one view.
 type sessionIDs struct{ view *view }
 

@@ -34,3 +34,6 @@ func (g *Gateway) Missed(session string) {
 		}
 	}
 }
+
+// Views returns how many views are kept.
+func (g *Gateway) Views() int { return len(g.openViews()) }

@@ -65,10 +65,10 @@ const (
 
 // Bounds on what is kept and done at the same time.
 const (
-	maxClients  = 4096 // sessions
-	maxViews    = 256
-	maxRequests = 512
-	maxStreams  = 512
+	maxClients   = 4096 // sessions
+	maxIdleViews = 256  // kept for those who come back
+	maxRequests  = 512
+	maxStreams   = 512
 )
 
 // Gateway answers MCP clients. It is safe for concurrent use.

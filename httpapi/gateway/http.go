@@ -52,11 +52,8 @@ func (g *Gateway) Serve(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	v := g.view(at)
-	if v == nil {
-		http.Error(w, "too many different addresses are in use", http.StatusServiceUnavailable)
-		return nil
-	}
+	v, leave := g.enterView(at)
+	defer leave()
 	switch r.Method {
 	case http.MethodPost:
 		g.post(w, r, v)
@@ -209,7 +206,7 @@ func (g *Gateway) get(w http.ResponseWriter, r *http.Request, v *view) {
 		return
 	}
 	defer leave()
-	g.stream(w, r, v, c, func(ctx context.Context) {
+	g.stream(w, r, c, func(ctx context.Context) {
 		sent := c.outbox.sent()
 		if read := r.Header.Get("Last-Event-Id"); read != "" && read != strconv.FormatInt(sent, 10) {
 			g.missed(c)
@@ -242,7 +239,7 @@ func (g *Gateway) missed(c *client) {
 }
 
 // stream serves a stream that ends with the client's session or with the service.
-func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, v *view, c *client, serve func(context.Context)) {
+func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, c *client, serve func(context.Context)) {
 	leave, ok := takePlace(g.streams)
 	if !ok {
 		http.Error(w, "too many streams at the same time", http.StatusServiceUnavailable)
@@ -250,8 +247,6 @@ func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, v *view, c *cli
 	}
 	defer leave()
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-	v.open.Add(1)
-	defer v.open.Add(-1)
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	stop := context.AfterFunc(g.life, func() { cancel(errStopping) })

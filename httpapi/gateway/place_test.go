@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -197,5 +198,32 @@ func TestAnAddressIsJudgedByAConfigThatWasRead(t *testing.T) {
 	close(w.late)
 	if got := <-answered; got != http.StatusOK {
 		t.Errorf("answered %d", got)
+	}
+}
+
+func TestEveryServerMayHaveItsOwnClient(t *testing.T) {
+	w := newWorld(t)
+	const servers = 300
+	name := func(i int) string { return fmt.Sprintf("s%03d", i) }
+	for i := range servers {
+		w.entries[name(i)] = map[string]any{"command": "nobody", "disabled": true}
+	}
+	w.start()
+	var clients []*rawClient
+	for i := range servers {
+		clients = append(clients, w.raw("/"+name(i)))
+	}
+	for _, c := range clients {
+		if status, _, body := c.send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`); status != http.StatusOK {
+			t.Fatalf("%s: %d %s", c.path, status, body)
+		}
+	}
+	// What nobody uses any more is not kept.
+	for _, c := range clients {
+		c.do(http.MethodDelete)
+	}
+	w.modernList("?servers=" + name(0) + "," + name(1))
+	if n := w.gateway.Views(); n > 256 {
+		t.Errorf("%d views are kept", n)
 	}
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"log/slog"
+	"maps"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,7 +25,7 @@ type view struct {
 	protocol *server.MCPServer
 	http     *server.StreamableHTTPServer
 
-	open atomic.Int64 // streams
+	open atomic.Int64 // requests and streams under way
 
 	mu       sync.Mutex
 	streams  map[*listening]bool
@@ -64,24 +64,24 @@ func newView(g *Gateway, at place) *view {
 	return v
 }
 
-// view returns the view of a place, making it if there is none. It is nil when there
-// are too many that are in use.
-func (g *Gateway) view(at place) *view {
+// enterView returns the view of a place for a request, making it if there is none, and what
+// ends the request. Views in use are as many as there are sessions and requests, at most.
+func (g *Gateway) enterView(at place) (v *view, leave func()) {
 	key := at.key()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if v := g.views[key]; v != nil {
-		return v
+	if v = g.views[key]; v == nil {
+		v = g.addView(key, at)
 	}
-	if len(g.views) >= maxViews {
-		for key, v := range g.views {
-			if v.open.Load() == 0 && len(g.clients.of(v)) == 0 {
-				delete(g.views, key)
-			}
-		}
-		if len(g.views) >= maxViews {
-			return nil
-		}
+	v.open.Add(1)
+	return v, func() { v.open.Add(-1) }
+}
+
+// addView makes the view of a place; g.mu is held.
+func (g *Gateway) addView(key string, at place) *view {
+	if len(g.views) >= maxIdleViews {
+		used := g.clients.views()
+		maps.DeleteFunc(g.views, func(_ string, v *view) bool { return v.open.Load() == 0 && !used[v] })
 	}
 	v := newView(g, at)
 	g.views[key] = v
@@ -104,7 +104,13 @@ func (v *view) servers(s *standing) []projections.Server {
 	if len(v.only) == 0 {
 		return s.servers
 	}
-	return slices.DeleteFunc(slices.Clone(s.servers), func(one projections.Server) bool { return !v.includes(one.Name) })
+	var servers []projections.Server
+	for _, name := range v.only {
+		if one, configured := s.server(name); configured {
+			servers = append(servers, one)
+		}
+	}
+	return servers
 }
 
 // resolve returns where a tool's or prompt's name leads. named has those that cannot
