@@ -198,11 +198,21 @@ func appendSegment(dst, seg []byte) []byte {
 		if isRandom(seg[i:i+n]) || n == 8 && bytes.HasSuffix(seg[:i], []byte("chunk-")) { // a bundler's hash
 			dst = append(dst, markID...)
 		} else {
-			dst = append(dst, seg[i:i+n]...)
+			dst = appendName(dst, seg[i:i+n])
 		}
 		i += n
 	}
 	return dst
+}
+
+// appendName writes a part of a file's name, without the process id in one such as
+// crm_pid4711.
+func appendName(dst, name []byte) []byte {
+	at := bytes.LastIndex(name, []byte("pid"))
+	if at < 0 || len(name) == at+len("pid") || lenDigits(name[at+len("pid"):]) < len(name)-at-len("pid") {
+		return append(dst, name...)
+	}
+	return append(append(dst, name[:at+len("pid")]...), markNumber...)
 }
 
 // url writes a URL whose scheme and slashes are n bytes: host, port and path as they

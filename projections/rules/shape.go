@@ -1,6 +1,9 @@
 package rules
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // has reports whether b begins with prefix.
 func has(b []byte, prefix string) bool {
@@ -107,9 +110,24 @@ var endWords = newWordSet(`
 	closed close eof epipe broken exit exited exits terminated disconnected timeout canceled timed ended end deadline lost pipe
 	cancelled canceled closedresourceerror brokenresourceerror endofstream`)
 
+// advices begin what clients say, behind their first sentence, to everybody whose
+// server ended.
+var advices = []string{
+	"for troubleshooting", "for more information", "for more details", "if you are developing", "check the log", "check logs",
+	"check your log", "see the log", "see logs",
+}
+
+func isAdvice(low []byte) bool {
+	return slices.ContainsFunc(advices, func(words string) bool { return has(low, words) })
+}
+
 // isHollow reports a text that says that something ended or took too long, and
-// nothing of why. The name of a server, in quotes behind that word, is passed over.
+// nothing of why. The name of a server, in quotes behind that word, is passed over,
+// as is advice.
 func isHollow(low []byte) bool {
+	if sentence, rest, ok := bytes.Cut(low, []byte(". ")); ok && isAdvice(rest) {
+		low = sentence
+	}
 	ends := false
 	for i := 0; i < len(low); {
 		if low[i] < 'a' || low[i] > 'z' {
