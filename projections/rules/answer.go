@@ -84,7 +84,10 @@ func appendAnswer(dst, body []byte) []byte {
 	case len(body) == 0:
 		return dst
 	case body[0] == '{' || body[0] == '[':
-		return appendJSONWords(dst, body)
+		if words := appendJSONWords(dst, body, false); len(words) > len(dst) {
+			return words
+		}
+		return appendJSONWords(dst, body, true)
 	case startsHTML(body):
 		return appendHTMLWords(dst, body)
 	default:
@@ -98,15 +101,16 @@ var tellingKeys = map[string]bool{
 	"title": true, "reason": true, "code": true, "type": true, "description": true, "msg": true,
 	"errors": true, "fault": true, "faultstring": true, "errormessage": true, "error_message": true,
 	"error_msg": true, "err": true, "cause": true, "text": true, "hint": true, "error_code": true,
-	"errorcode": true, "status": true, "statusmessage": true, "path": true, "field": true, "required": true, "scope": true, "param": true, "loc": true,
+	"errorcode": true, "errormessages": true, "errorsummary": true, "error_summary": true, "exception": true,
+	"exceptionmessage": true, "developermessage": true, "statustext": true, "status": true, "statusmessage": true, "path": true, "field": true, "required": true, "scope": true, "param": true, "loc": true,
 }
 
-// appendJSONWords appends the string values of telling keys at any depth, in their
-// order. It walks the tokens without a tree, since a body may be cut anywhere or be
+// appendJSONWords appends the string values of telling keys, or of all, at any depth, in
+// their order. It walks the tokens without a tree, since a body may be cut anywhere or be
 // a Python dictionary in single quotes.
-func appendJSONWords(dst, body []byte) []byte {
+func appendJSONWords(dst, body []byte, all bool) []byte {
 	start := len(dst)
-	telling := false
+	telling := all
 	for i := 0; i < len(body) && len(dst)-start < maxAnswerBytes; i++ {
 		switch c := body[i]; c {
 		case '"', '\'':
@@ -114,12 +118,12 @@ func appendJSONWords(dst, body []byte) []byte {
 			value := body[i+1 : end]
 			i = end
 			if rest := bytes.TrimLeft(body[min(end+1, len(body)):], " \n"); len(rest) > 0 && rest[0] == ':' {
-				telling = len(value) <= 20 && tellingKeys[lowerASCII(string(value))]
+				telling = all || len(value) <= 20 && tellingKeys[lowerASCII(string(value))]
 			} else if telling {
 				dst = appendWord(dst, start, value)
 			}
 		case '}':
-			telling = false
+			telling = all
 		}
 	}
 	return dst
