@@ -31,7 +31,8 @@ type word struct {
 var lexicon = slices.Concat(
 	group(cueNoise, false,
 		"deprecat", "experimentalwarning", "npm warn", "npm notice", "trace-warnings", "a complete log of this run",
-		"futurewarning", "userwarning", "runtimewarning", "resourcewarning", "syntaxwarning", "importwarning", "sslwarning", "requestwarning", "dependencywarning", "pydantic.dev/", "update available",
+		"futurewarning", "userwarning", "runtimewarning", "resourcewarning", "syntaxwarning", "importwarning", "sslwarning", "requestwarning",
+		"dependencywarning", "pydantic.dev/", "update available",
 		"looking for funding", "run 'docker run --help'", "see 'docker ", "[notice]", "does not match the detected host platform",
 		"rust_backtrace", "mark-compact", "last few gcs", "native stack trace", "js stacktrace", "most recent call last",
 		"direct cause of the following", "another exception occurred", "--trace-uncaught", "level=warn", `"level":"warn`, `"level":40`,
