@@ -51,7 +51,7 @@ var lexicon = slices.Concat(
 	group(cueInfo, false,
 		"npm http", "npm info", "npm verb", "npm sill", "level=info", "level=debug", `"level":"info`, `"level":"debug`,
 		`"level":30`, `"level":20`, "cache miss", "cache hit", "processing request of type",
-		"using default", "falling back to", "creating it", "will be created", ", ignoring", ", skipping",
+		"using default", ", using ", ", defaulting", ", assuming", ", running without", ", running in ", "falling back to", "creating it", "will be created", ", ignoring", ", skipping",
 		", using anonymous", "continuing without", "proceeding without", "will be disabled", "demo mode", "requests are limited",
 		"lower rate limit", "tracing disabled", "metrics disabled", "caching disabled", "optional dependency"),
 	group(cueNoise, true, "downloading", "downloaded", "installed ", "resolved ", "prepared ", "building ", "built ", "audited ", "uninstalled ",
