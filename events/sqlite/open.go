@@ -138,7 +138,7 @@ func hold(ctx context.Context, dir string) (h *holding, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return h, unwritable(err)
 	}
-	if h.lock, err = acquire(dir); err != nil {
+	if h.lock, err = acquire(ctx, dir); err != nil {
 		return h, err
 	}
 	key, keyCreated, err := ensureKey(dir)

@@ -32,13 +32,25 @@ func TestMain(m *testing.M) {
 		appendUntilKilled(os.Args[1])
 	case "fill":
 		fillUpAndGoOn(os.Args[1])
+	case "bequeath":
+		bequeathTheLock(os.Args[1])
+	case "linger":
+		_, _ = io.Copy(io.Discard, os.Stdin)
 	}
 }
 
 // child starts the test binary as a child on the folder dir.
 func child(t *testing.T, role, dir string) (*exec.Cmd, io.ReadCloser) {
 	t.Helper()
+	return startChild(t, role, dir, nil)
+}
+
+func startChild(t *testing.T, role, dir string, stdin *os.File) (*exec.Cmd, io.ReadCloser) {
+	t.Helper()
 	cmd := exec.Command(os.Args[0], dir)
+	if stdin != nil {
+		cmd.Stdin = stdin
+	}
 	cmd.Env = append(os.Environ(), childVariable+"="+role)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -181,6 +193,54 @@ func TestAReaderAndAWriterInTwoProcesses(t *testing.T) {
 	if report := verify(t, copied, nil); !report.OK() || report.Events < 1999 || !report.Signed {
 		t.Errorf("verify of the backup: %+v", report)
 	}
+}
+
+// bequeathTheLock opens the log, gives its lock to a process of its own, as every
+// process has it between its fork and its exec, and waits to be killed. That process
+// ends with stdin.
+func bequeathTheLock(dir string) {
+	_, err := sqlite.Open(ctx, dir, options)
+	fatal(err)
+	locked, err := os.Stat(filepath.Join(dir, "ledger.lock"))
+	fatal(err)
+	for fd := uintptr(3); fd < 256; fd++ {
+		f := os.NewFile(fd, "inherited")
+		if at, err := f.Stat(); err != nil || !os.SameFile(at, locked) {
+			continue
+		}
+		heir := exec.Command(os.Args[0], dir)
+		heir.Env = append(os.Environ(), childVariable+"=linger")
+		heir.Stdin = os.Stdin
+		heir.ExtraFiles = []*os.File{f}
+		fatal(heir.Start())
+		fmt.Println("bequeathed")
+		select {}
+	}
+	fatal(errors.New("the lock is none of the open files"))
+}
+
+func TestAStartWaitsForWhatAKilledWriterLeftBehind(t *testing.T) {
+	dir := t.TempDir()
+	heirs, letGo, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = heirs.Close(), letGo.Close() })
+	cmd, out := startChild(t, "bequeath", dir, heirs)
+	if said, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatalf("the writer said %q: %v", said, err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+
+	time.AfterFunc(100*time.Millisecond, func() { _ = letGo.Close() })
+	l, err := sqlite.Open(ctx, dir, options)
+	if err != nil {
+		t.Fatalf("the lock's last holder ends in a moment: %v", err)
+	}
+	closeLog(t, l)
 }
 
 // fillUpAndGoOn limits the size of the files this process may write, as a full disk
