@@ -104,7 +104,7 @@ func explainRule(v projections.Server, set *rules.Set) *api.ExplainedRule {
 		AnyFailures: showPolicy(projections.OwnAnyFailures(set.AnyFailures(), own)),
 	}
 	if rule, known := set.Rule(cause.Rule); known {
-		shown.Policy = showPolicy(projections.OwnPolicy(rule.Policy, own))
+		shown.Policy = showPolicy(projections.OwnPolicy(rule.Policy, rule.Disposition, own))
 		if set.Hash() == rules.Default().Hash() {
 			shown.Reference = defaultRulesPage + "#" + rule.ID
 		}

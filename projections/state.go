@@ -12,7 +12,7 @@ import (
 
 // FoldVersion names the shape and meaning of a State's snapshot. A snapshot of
 // another version is not used.
-const FoldVersion = "4"
+const FoldVersion = "5"
 
 // maxConnections bounds how many config keys of one server are remembered; the
 // least recently touched fall away, the present one never.
@@ -213,7 +213,7 @@ func (s *State) applyDiscovery(e events.Event) {
 		srv.Stats.Failures++
 		v := s.rules.Classify(d.Evidence)
 		fine := c.fineBefore(e.RunID, e.HappenedAt())
-		c.failed(e, d, v, policiesFor(v.Policy, s.rules.AnyFailures(), srv.skipSettings()), s.b.Start)
+		c.failed(e, d, v, policiesFor(v, s.rules.AnyFailures(), srv.skipSettings()), s.b.Start)
 		if c.Tally.AnyCount > c.Before.AnyCount {
 			s.witnessed(e, c, fine, byOutage(v.Class))
 		}
@@ -221,7 +221,7 @@ func (s *State) applyDiscovery(e events.Event) {
 		c.cancelled(e, d)
 	case events.DiscoveryAbandoned:
 		v := s.rules.Abandoned()
-		c.abandoned(e, v, policiesFor(v.Policy, s.rules.AnyFailures(), srv.skipSettings()))
+		c.abandoned(e, v, policiesFor(v, s.rules.AnyFailures(), srv.skipSettings()))
 	case events.DiscoverySkipped:
 		c.SkipNotedIn, c.SkipNotedUntil = s.b.Start, d.Until
 		c.Tally = c.Tally.note(link(e), RoleDecision, "skipped: "+d.Reason)

@@ -57,6 +57,7 @@ func (p *parser) set(root *yaml.Node) *Set {
 		"rules":        func(n *yaml.Node) { rules = n },
 		"gates":        func(n *yaml.Node) { gates = n },
 	})
+	s.policies = d.byDisposition
 	if abandoned != nil {
 		s.abandoned = p.abandonedRule(abandoned, d)
 	}

@@ -18,6 +18,7 @@ type Set struct {
 	rules     []rule
 	gates     []gateRule
 	abandoned rule
+	policies  map[Disposition]SkipPolicy
 	any       SkipPolicy
 	brake     Brake
 	filter    *filter
@@ -101,6 +102,10 @@ func (s *Set) Answers(ref string) bool { return Answers(s.name, s.hash, ref) }
 func Answers(name, hash, ref string) bool {
 	return name == ref || len(ref) >= leastHash && strings.HasPrefix(hash, ref)
 }
+
+// Policy returns the policy of rules of that disposition that have none of their own,
+// nor one by their class. A disposition that the set says nothing of never skips.
+func (s *Set) Policy(d Disposition) SkipPolicy { return s.policies[d] }
 
 // AnyFailures returns the policy for runs that all failed, with whatever signatures.
 func (s *Set) AnyFailures() SkipPolicy { return s.any }
