@@ -326,23 +326,31 @@ func TestWhoeverWaitsForASessionIsToldInTime(t *testing.T) {
 }
 
 func TestProgressRenewsTheTimeOfACall(t *testing.T) {
+	const limit = 8 * time.Second
 	w := newWorld(t)
+	w.clock = newTestClock()
+	more := make(chan string)
+	defer close(more)
 	steady := newBadServer(t, mcptest.HTTP{}, "tools/call", func(w http.ResponseWriter, r *http.Request, req rpcRequest) {
-		tick := time.NewTicker(brief / 2)
-		defer tick.Stop()
-		for range 5 {
-			<-tick.C
-			streams("data: "+notice+"\n\n")(w, r, req)
+		for data := range more {
+			streams("data: "+data+"\n\n")(w, r, req)
 		}
-		streams("data: "+good+"\n\n")(w, r, req)
 	})
-	steady.armed.Store(true)
 	w.entries["steady"] = map[string]any{"url": steady.url}
 	r := w.start()
 	r.awaitState("steady", projections.StateReady)
-	out, err := r.tryCall("steady", victim, `{}`, brief)
-	if err != nil || out.Failure != nil || out.Duration < 2*brief {
-		t.Errorf("%v %s after %s", err, told(out), out.Duration)
+	r.wantCall("steady", "echo") // which opens the session
+	steady.armed.Store(true)
+	long := r.background(discovery.Call{Server: "steady", Tool: victim, Timeout: limit})
+	for range 5 {
+		w.clock.awaitWaiting(t, 1, limit)
+		w.clock.advance(limit / 2)
+		more <- notice
+	}
+	w.clock.awaitWaiting(t, 1, limit)
+	more <- good
+	if out := <-long; out.Failure != nil || out.Duration != 5*limit/2 {
+		t.Errorf("%s after %s, want a result after %s", told(out), out.Duration, 5*limit/2)
 	}
 }
 
