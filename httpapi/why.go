@@ -44,28 +44,18 @@ func (a *API) ExplainServer(ctx context.Context, r api.ExplainServerRequestObjec
 	}, nil
 }
 
-// explained returns the view of a server that is to be explained: our own of one in the
-// config, unless a host's is asked for; else that of the host that asks, or told last.
+// explained returns the view of a server that is to be explained.
 func (a *API) explained(ctx context.Context, name string, p api.ExplainServerParams) (projections.Server, moment, error) {
-	server, key := events.ServerName(name), events.ConfigKey(p.ConfigKey)
-	own := p.Source == a.source || (p.Source == "" && key == "")
+	q := projections.Question{
+		Server: events.ServerName(name), Source: p.Source, Key: events.ConfigKey(p.ConfigKey), Asker: callerOf(ctx).identity.Name,
+	}
 	var v projections.Server
 	var known bool
-	m, err := a.ask(ctx, p.At, p.Rules, func(s *projections.State, now time.Time) {
-		if own {
-			v, known = s.Server(server, now)
-		}
-		if !known && p.Source != a.source {
-			v, known = s.Reported(cmp.Or(p.Source, callerOf(ctx).identity.Name), server, key, now)
-		}
-		if !known && p.Source == "" {
-			v, known = s.LastReported(server, key, now)
-		}
-	})
+	m, err := a.ask(ctx, p.At, p.Rules, func(s *projections.State, now time.Time) { v, known = s.Explained(q, now) })
 	switch {
 	case err != nil || known:
 		return v, m, err
-	case own:
+	case p.Source == a.source || (p.Source == "" && p.ConfigKey == ""):
 		return v, m, a.notConfigured(ctx, name, m.sequence)
 	}
 	return v, m, nothingReported(name, p.Source, p.ConfigKey)

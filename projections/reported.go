@@ -40,6 +40,33 @@ func (s *State) LastReported(name events.ServerName, key events.ConfigKey, now t
 	return s.Reported(last, name, key, now)
 }
 
+// Question names a server that is to be explained.
+type Question struct {
+	Server events.ServerName
+	Source string           // whose connection; empty: ours, else a host's
+	Key    events.ConfigKey // of a host's; empty: the one it reported last
+	Asker  string           // who asks, by the source that their own reports have
+}
+
+// Explained returns the connection that a question is about: our own of a server in the
+// config, unless a host's is asked for; else that of the host that asks, or that told of
+// the server last. It is false when there is none.
+func (s *State) Explained(q Question, now time.Time) (v Server, known bool) {
+	if q.Source == s.b.Own || (q.Source == "" && q.Key == "") {
+		v, known = s.Server(q.Server, now)
+	}
+	switch {
+	case known || q.Source == s.b.Own:
+		return v, known
+	case q.Source != "":
+		return s.Reported(q.Source, q.Server, q.Key, now)
+	}
+	if v, known = s.Reported(q.Asker, q.Server, q.Key, now); known {
+		return v, true
+	}
+	return s.LastReported(q.Server, q.Key, now)
+}
+
 // reports returns how the hosts that report see a server, by source.
 func (s *State) reports(name events.ServerName, now time.Time) []Server {
 	var all []Server

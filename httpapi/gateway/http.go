@@ -136,11 +136,12 @@ func (g *Gateway) postModern(w http.ResponseWriter, r *http.Request, v *view, re
 		writeJSON(w, http.StatusBadRequest, answer{err: wrong}.reply(req.ID))
 		return
 	}
-	who := callerName(g.caller(r), req.meta.Client.Name)
+	asker := g.caller(r)
+	who := callerName(asker, req.meta.Client.Name)
 	out := newReply(w, r, req, req.meta.LogLevel)
 	out.finish(g.answer(r.Context(), &exchange{
 		view: v, request: req, out: out, modern: true, first: req.Method == methodToolsList && v.firstList(who),
-		caller: who, client: who,
+		caller: who, asker: asker, client: who,
 	}, handle))
 }
 
@@ -172,7 +173,7 @@ func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request, v *view, r
 	out := newReply(w, r, req, c.logLevel())
 	out.finish(g.answer(ctx, &exchange{
 		view: v, request: req, out: out, first: req.Method == methodToolsList && c.firstList(),
-		caller: callerName(c.caller, c.name), client: c.id, session: c,
+		caller: callerName(c.caller, c.name), asker: c.caller, client: c.id, session: c,
 	}, handle))
 }
 

@@ -42,6 +42,8 @@ type ownArguments struct {
 	Server events.ServerName       `json:"server"`
 	State  projections.ServerState `json:"state"`
 	Limit  int                     `json:"limit"`
+	Source string                  `json:"source"`
+	Key    events.ConfigKey        `json:"config_key"`
 }
 
 // ownTool returns what answers one of the gateway's own tools, nil for any other name.
@@ -61,8 +63,12 @@ func ownTool(name string) func(*Gateway, context.Context, *exchange, ownArgument
 	return nil
 }
 
-// errUnknownServer reports a server that the view does not have.
-var errUnknownServer = errors.New("no such server")
+// errUnknownServer reports a server that the view does not have, and errUnreported one
+// that besides no host reports, or not as was asked.
+var (
+	errUnknownServer = errors.New("no such server")
+	errUnreported    = errors.New("neither configured nor reported")
+)
 
 // callOwn answers a call of one of the gateway's own tools.
 func (g *Gateway) callOwn(ctx context.Context, x *exchange, name string) answer {
@@ -84,6 +90,12 @@ func (g *Gateway) callOwn(ctx context.Context, x *exchange, name string) answer 
 		return x.failed(failure{
 			Code:     codeServerNotFound,
 			Sentence: "No server of that name is configured; " + OwnPrefix + "list_servers names them all.",
+		})
+	case errors.Is(err, errUnreported):
+		return x.failed(failure{
+			Code: codeServerNotFound,
+			Sentence: "No server of that name is configured, and none is reported as asked for; " + OwnPrefix +
+				"list_servers names those that are configured.",
 		})
 	case err != nil:
 		return x.failed(unrecorded(args.Server, discovery.CallOutcome{}, err))
@@ -112,7 +124,7 @@ func showServer(v projections.Server) ownServer {
 		Server: v.Name, State: v.State, Needs: v.Needs,
 		VerifiedAt: timeOrNil(v.VerifiedAt), NextAttemptAt: timeOrNil(v.NextAttempt),
 	}
-	if v.Offered() && v.Catalogue != nil {
+	if v.Offered() && v.Catalogue != nil && !v.FromReports {
 		for _, tool := range v.Catalogue.Names {
 			if v.Offers(tool) {
 				s.Tools++
@@ -212,46 +224,6 @@ func (g *Gateway) ownListSkips(_ context.Context, x *exchange, _ ownArguments) (
 	return map[string]any{"skips": shown}, nil
 }
 
-// ownClearing is one thing that would bring a server back.
-type ownClearing struct {
-	What string     `json:"what"`
-	At   *time.Time `json:"at,omitempty"`
-}
-
-func (g *Gateway) ownWhy(_ context.Context, x *exchange, args ownArguments) (any, error) {
-	v, err := g.presentServer(x.view, args.Server)
-	if err != nil {
-		return nil, err
-	}
-	type gate struct {
-		Kind  rules.Gate `json:"kind"`
-		Since *time.Time `json:"since,omitempty"`
-	}
-	why := struct {
-		ownServer
-		Decision    projections.Decision `json:"decision"`
-		Disposition rules.Disposition    `json:"disposition,omitempty"`
-		Rule        string               `json:"rule,omitempty"`
-		Failures    int                  `json:"failures_in_a_row"`
-		Skip        *ownSkip             `json:"skip,omitempty"`
-		Gate        *gate                `json:"gate,omitempty"`
-		ClearsOn    []ownClearing        `json:"clears_on"`
-	}{ownServer: showServer(v), Decision: v.Decision, Skip: showSkip(v), ClearsOn: []ownClearing{}}
-	if v.Cause != nil && v.State != projections.StateReady {
-		why.Disposition, why.Rule = v.Cause.Disposition, v.Cause.Rule
-	}
-	if v.Streak != nil {
-		why.Failures = v.Streak.Count
-	}
-	if v.Gate != nil {
-		why.Gate = &gate{v.Gate.Kind, timeOrNil(v.Gate.Since)}
-	}
-	for _, c := range v.Clearings() {
-		why.ClearsOn = append(why.ClearsOn, ownClearing{c.What, timeOrNil(c.At)})
-	}
-	return why, nil
-}
-
 // defaultHistory is how much a history tells where no limit is given.
 const defaultHistory = 20
 
@@ -265,7 +237,7 @@ type ownEvent struct {
 }
 
 func (g *Gateway) ownHistory(ctx context.Context, x *exchange, args ownArguments) (any, error) {
-	if _, err := g.presentServer(x.view, args.Server); err != nil {
+	if _, err := g.explained(x, args); err != nil {
 		return nil, err
 	}
 	set := g.engine.Rules()

@@ -23,6 +23,7 @@ type exchange struct {
 	modern  bool // of 2026-07-28 or later
 	first   bool // the client's first list of tools
 	caller  string
+	asker   string  // the caller without their program
 	client  string  // equal for requests of the same client
 	session *client // nil for those that have none
 }
