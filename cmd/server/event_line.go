@@ -8,8 +8,12 @@ import (
 	"mcpledger/httpapi/api"
 )
 
-// printEvents prints events one a line, in the order they come.
+// printEvents prints events one a line, in the order they come, or that there are none.
 func (p *program) printEvents(happened []api.Event) error {
+	if len(happened) == 0 {
+		fmt.Fprintln(p.stdout, "No such events.")
+		return nil
+	}
 	t := newTable(p.stdout, "EVENT", "TIME", "SERVER", "TYPE", "WHAT")
 	for _, e := range happened {
 		t.row(eventCells(e)...)

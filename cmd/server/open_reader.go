@@ -31,7 +31,12 @@ func (p *program) openReader(ctx context.Context) (c *client, err error) {
 	if err != nil {
 		return nil, err
 	}
-	engine := projections.NewEngine(log, set, log)
+	return p.readerOf(ctx, log, projections.NewEngine(log, set, log))
+}
+
+// readerOf is openReader for a log that is open, with an engine that has folded nothing
+// yet. If there is no error, closing the client closes the log.
+func (p *program) readerOf(ctx context.Context, log events.Log, engine *projections.Engine) (*client, error) {
 	if err := engine.CatchUp(ctx); err != nil {
 		return nil, err
 	}

@@ -108,16 +108,19 @@ func list[T any](ctx context.Context, c *client, path string, query url.Values, 
 // printList prints a list by show, or as it came if --json asks for that. It stops at
 // limit items, if that is not 0.
 func printList[T any](p *program, cmd *cobra.Command, path string, query url.Values, limit int, show func([]T) error) error {
-	return p.withClient(cmd, func(c *client) error {
-		raw, items, err := list[T](cmd.Context(), c, path, query, limit)
-		if err != nil {
-			return err
-		}
-		if p.json {
-			return p.printJSON(map[string]any{"items": raw, "next_cursor": nil})
-		}
-		return show(items)
-	})
+	return p.withClient(cmd, func(c *client) error { return printListOf(p, cmd, c, path, query, limit, show) })
+}
+
+// printListOf is printList for a client that is open.
+func printListOf[T any](p *program, cmd *cobra.Command, c *client, path string, query url.Values, limit int, show func([]T) error) error {
+	raw, items, err := list[T](cmd.Context(), c, path, query, limit)
+	if err != nil {
+		return err
+	}
+	if p.json {
+		return p.printJSON(map[string]any{"items": raw, "next_cursor": nil})
+	}
+	return show(items)
 }
 
 // printOne prints a single document by show, or as it came if --json asks for that.

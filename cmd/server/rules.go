@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"slices"
@@ -11,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcpledger/httpapi/api"
+	"mcpledger/projections"
 	"mcpledger/projections/rules"
 )
 
@@ -26,7 +30,9 @@ func (p *program) rulesCommand() *cobra.Command {
 			Short: "List the rule sets",
 			Args:  noArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
-				return printList(p, cmd, "/api/rules/sets", url.Values{}, 0, p.printRuleSets)
+				return p.withRules(cmd, func(c *client) error {
+					return printListOf(p, cmd, c, "/api/rules/sets", url.Values{}, 0, p.printRuleSets)
+				})
 			},
 		},
 		&cobra.Command{
@@ -42,7 +48,7 @@ func (p *program) rulesCommand() *cobra.Command {
 				switch {
 				case len(args) == 0:
 					return p.showRules(cmd, "")
-				case slices.Contains(rules.BuiltinNames(), args[0]):
+				case !p.json && slices.Contains(rules.BuiltinNames(), args[0]):
 					return p.showBuiltinRules(args[0])
 				}
 				return p.showRules(cmd, args[0])
@@ -78,9 +84,23 @@ func (p *program) printRuleSets(sets []api.RuleSetInfo) error {
 	return t.flush()
 }
 
-// showRules prints a rule set that the log has, "" for the active one.
+// withRules is withClient for a command about rule sets, which needs no log: where there
+// is none yet, a service would begin with the default set, and has the built-in ones.
+func (p *program) withRules(cmd *cobra.Command, fn func(*client) error) error {
+	c, err := p.openClient(cmd.Context())
+	if errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintf(p.stderr, "mcpledger: there is no log in %s; these are the rule sets that a service begins with\n", printable(p.dataDir))
+		c, err = p.readerOf(cmd.Context(), emptyLog{}, projections.NewEngine(emptyLog{}, rules.Default(), nil))
+	}
+	if err != nil {
+		return err
+	}
+	return closing(c, fn)
+}
+
+// showRules prints a rule set by name, "" for the active one.
 func (p *program) showRules(cmd *cobra.Command, name string) error {
-	return p.withClient(cmd, func(c *client) error {
+	return p.withRules(cmd, func(c *client) error {
 		query := url.Values{}
 		if name != "" {
 			query.Set("rules", name)
@@ -112,10 +132,8 @@ func (c *client) rulesText(ctx context.Context, query url.Values) ([]byte, error
 	return io.ReadAll(io.LimitReader(res.Body, rules.MaxSetBytes))
 }
 
+// showBuiltinRules prints a built-in set as this program has it.
 func (p *program) showBuiltinRules(name string) error {
-	if p.json {
-		return usagef("a built-in set is printed as YAML, leave out --json")
-	}
 	set, err := rules.Builtin(name)
 	if err != nil {
 		return err
