@@ -27,6 +27,7 @@ func (g *Gateway) listTools(ctx context.Context, x *exchange) answer {
 	if err != nil {
 		return errorOf(mcp.INTERNAL_ERROR, "the service is still reading its log, try again in a moment")
 	}
+	x.view.noteRead(standing)
 	pieces := [][]byte{[]byte(`{"tools":[`)}
 	add := func(fragment []byte) {
 		if len(fragment) == 0 {

@@ -29,8 +29,10 @@ type view struct {
 
 	mu       sync.Mutex
 	streams  map[*listening]bool
-	listed   map[string]bool // callers without a session that have had their first list
-	told     [sha256.Size]byte
+	listed   map[string]bool   // callers without a session that have had their first list
+	told     [sha256.Size]byte // what the list of tools held when clients were told last
+	read     *standing         // what it was made of when a client read it last
+	strayed  bool              // a client has read another one than told since
 	toldAt   time.Time
 	toldList int64 // lists.version
 }
@@ -156,8 +158,28 @@ func (v *view) content() (sum [sha256.Size]byte) {
 	if err != nil {
 		return sum
 	}
+	return v.contentOf(standing)
+}
+
+// noteRead notes that a client reads the list of tools made of s. If that is none that
+// clients were told of, they are told, although it may be the former list again by then.
+func (v *view) noteRead(s *standing) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if s == v.read {
+		return
+	}
+	v.read = s
+	if !v.strayed && v.contentOf(s) != v.told {
+		v.strayed = true
+		v.gateway.fleet.wake()
+	}
+}
+
+// contentOf identifies what the view's list of tools holds as servers stand in s.
+func (v *view) contentOf(s *standing) [sha256.Size]byte {
 	digest := sha256.New()
-	for _, one := range v.servers(standing) {
+	for _, one := range v.servers(s) {
 		if one.Offered() && one.Catalogue != nil {
 			digest.Write([]byte(contentKey(one)))
 		}
@@ -174,12 +196,12 @@ func (v *view) announce(now time.Time) (again time.Time) {
 		return next // a server that cries all the time is not worth a look each time
 	}
 	content, lists := v.content(), v.gateway.lists.version()
-	if content == v.told && lists == v.toldList {
+	if content == v.told && !v.strayed && lists == v.toldList {
 		return time.Time{}
 	}
 	v.toldAt = now
-	if content != v.told {
-		v.told = content
+	if content != v.told || v.strayed {
+		v.told, v.strayed = content, false
 		v.tellAll(mcp.MethodNotificationToolsListChanged)
 	}
 	if lists != v.toldList {
