@@ -7,6 +7,7 @@ import (
 
 	"mcpledger/discovery"
 	"mcpledger/events"
+	"mcpledger/projections"
 	"mcpledger/projections/rules"
 )
 
@@ -29,6 +30,7 @@ type failure struct {
 	Server        events.ServerName `json:"server,omitempty"`
 	Dispatched    bool              `json:"dispatched"` // the call may have reached the server
 	Class         rules.Class       `json:"class,omitempty"`
+	Needs         projections.Needs `json:"needs,omitempty"` // of a server that takes no calls
 	Since         *time.Time        `json:"since,omitempty"`
 	ClearsOn      []string          `json:"clears_on,omitempty"`
 	RetryAfterMS  int64             `json:"retry_after_ms,omitempty"`
@@ -76,8 +78,9 @@ func (f failure) text() string {
 	return b.String() + ")"
 }
 
-// explain says why a call has no result.
-func explain(server events.ServerName, out discovery.CallOutcome) failure {
+// explain says why a call has no result, and of a server that takes none what would bring
+// it back.
+func (x *exchange) explain(server events.ServerName, out discovery.CallOutcome) failure {
 	f := failure{
 		Server: server, Code: out.Failure.Code, Class: out.Failure.Class, Dispatched: out.Dispatched,
 		ClearsOn: out.Failure.ClearsOn, RetryAfterMS: out.Failure.RetryAfter.Milliseconds(),
@@ -95,7 +98,24 @@ func explain(server events.ServerName, out discovery.CallOutcome) failure {
 	default:
 		f.Sentence += " Nothing was sent."
 	}
+	if v, known := x.view.gateway.serverNow(server); known && f.closed() {
+		if f.Code == discovery.CodeSkipped && v.Skip != nil {
+			f.Sentence = skipSentence(v.Skip) + " Nothing was sent."
+		}
+		f.Needs = v.Needs
+		f.Sentence += " " + x.view.remedy(v)
+	}
 	return f
+}
+
+// closed reports whether the failure is that of a server which takes no calls at all.
+func (f failure) closed() bool {
+	switch f.Code {
+	case discovery.CodeSkipped, discovery.CodeDisabled, discovery.CodeBlocked, discovery.CodeAuthRequired,
+		discovery.CodeInsufficientScope, discovery.CodeMissingCredential:
+		return true
+	}
+	return false
 }
 
 // sentences say what a code means. They hold no word of a server.

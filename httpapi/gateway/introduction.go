@@ -61,22 +61,33 @@ func (v *view) introduce(r *http.Request, req *request) *captured {
 	c := v.library(r, req)
 	result := member(c.body.Bytes(), "result")
 	capabilities := member(result, "capabilities")
-	resources := member(capabilities, "resources")
-	if resources == nil || !v.offersUpdates(r.Context()) {
+	if capabilities == nil {
 		return c
 	}
+	set, add := map[string][]byte{}, []string{}
+	if said := v.describe(); said != "" {
+		set["instructions"], add = quoted(said), append(add, "instructions")
+	}
+	if resources := member(capabilities, "resources"); resources != nil && v.offersUpdates(r.Context()) {
+		set["capabilities"] = withSubscribe(capabilities, resources)
+	}
+	if result, err := splice(result, set, add...); err == nil {
+		c.replace(map[string][]byte{"result": result})
+	}
+	return c
+}
+
+// withSubscribe returns the capabilities with resources that can be subscribed to.
+func withSubscribe(capabilities, resources []byte) []byte {
 	resources, err := splice(resources, map[string][]byte{"subscribe": []byte("true")}, "subscribe")
 	if err != nil {
-		return c
+		return capabilities
 	}
-	if capabilities, err = splice(capabilities, map[string][]byte{"resources": resources}); err != nil {
-		return c
+	with, err := splice(capabilities, map[string][]byte{"resources": resources})
+	if err != nil {
+		return capabilities
 	}
-	if result, err = splice(result, map[string][]byte{"capabilities": capabilities}); err != nil {
-		return c
-	}
-	c.replace(map[string][]byte{"result": result})
-	return c
+	return with
 }
 
 // offersUpdates reports whether a server of the view says that it tells of updates of

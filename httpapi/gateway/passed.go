@@ -189,7 +189,7 @@ func (x *exchange) asked(server events.ServerName, said discovery.Answer, err er
 	case said.RPC != nil && !gates(said.Failure):
 		return answer{err: (*rpcError)(said.RPC)}
 	case said.Failure != nil:
-		f := explain(server, discovery.CallOutcome{Dispatched: said.Failure.Evidence.Dispatched, Failure: said.Failure})
+		f := x.explain(server, discovery.CallOutcome{Dispatched: said.Failure.Evidence.Dispatched, Failure: said.Failure})
 		return answer{err: &rpcError{Code: mcp.INTERNAL_ERROR, Message: f.text(), Data: encoded(map[string]failure{metaFailure: f})}}
 	}
 	return x.passedResult(said.Result)

@@ -117,7 +117,7 @@ func (g *Gateway) callTool(ctx context.Context, x *exchange) answer {
 	}
 	to, found := x.view.resolve(name, standing.named)
 	if !found {
-		return x.failed(failure{Code: discovery.CodeToolNotFound, Sentence: "No server here has a tool of that name. " + x.view.remedy()})
+		return x.failed(failure{Code: discovery.CodeToolNotFound, Sentence: "No server here has a tool of that name. " + x.view.elsewhere()})
 	}
 	if one, configured := standing.server(to.server); configured {
 		g.wantLogs(ctx, one, x)
@@ -149,8 +149,8 @@ func (r *request) wrongCall() *rpcError {
 	return nil
 }
 
-// remedy says where to look for a tool that is not there.
-func (v *view) remedy() string {
+// elsewhere says where to look for a tool that is not there.
+func (v *view) elsewhere() string {
 	if v.single {
 		return "It may have been removed; list the tools anew."
 	}
@@ -166,7 +166,7 @@ func (x *exchange) outcome(server events.ServerName, out discovery.CallOutcome) 
 	case out.RPC != nil && !gates(out.Failure):
 		return answer{err: (*rpcError)(out.RPC)}
 	}
-	return x.failed(explain(server, out))
+	return x.failed(x.explain(server, out))
 }
 
 // result passes a tool's result on. Clients of 2026-07-28 want it to say that it is

@@ -37,7 +37,7 @@ type view struct {
 	toldList int64 // lists.version
 }
 
-// instructions are what clients may show a model about the endpoint.
+// instructions are what clients may show a model about an address of several servers.
 const instructions = "These are the tools of several MCP servers behind one address; a tool's name begins with its server's. " +
 	"A server that is missing is listed by ledger__list_servers, and ledger__why tells what is wrong with it and what would bring it back."
 
@@ -48,14 +48,10 @@ const heartbeat = 30 * time.Second
 // newView makes the view of a place.
 func newView(g *Gateway, at place) *view {
 	v := &view{place: at, gateway: g, listed: map[string]bool{}, streams: map[*listening]bool{}}
-	options := []server.ServerOption{
+	v.protocol = server.NewMCPServer("mcpledger", g.version,
 		server.WithToolCapabilities(true), server.WithResourceCapabilities(false, true),
 		server.WithPromptCapabilities(true), server.WithCompletions(), server.WithLogging(),
-	}
-	if !at.single {
-		options = append(options, server.WithInstructions(instructions))
-	}
-	v.protocol = server.NewMCPServer("mcpledger", g.version, options...)
+	)
 	v.http = server.NewStreamableHTTPServer(v.protocol,
 		server.WithSessionIdManager(&sessionIDs{view: v}),
 		// The guard before us checks hosts and origins.
