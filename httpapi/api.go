@@ -177,17 +177,21 @@ func (h headerAlone) Unwrap() http.ResponseWriter { return h.ResponseWriter }
 // Mount serves another handler under a path, such as an MCP endpoint, behind the
 // same checks of host, origin and role, and nothing else: bodies and times are the
 // handler's own affair. CallerName tells it who asks. An error that it returns, before
-// it has answered, is answered as one of an operation.
+// it has answered, is answered as one of an operation, with the members of a JSON-RPC
+// error besides.
 func (a *API) Mount(path string, role access.Role, h func(http.ResponseWriter, *http.Request) error) {
-	a.echo.Any(path, func(c echo.Context) error { return h(c.Response(), c.Request()) }, func(next echo.HandlerFunc) echo.HandlerFunc {
-		return func(c echo.Context) error {
-			who, err := a.authorize(c.Request(), role)
-			if err != nil {
-				return err
-			}
+	a.echo.Any(path, func(c echo.Context) error {
+		who, err := a.authorize(c.Request(), role)
+		if err == nil {
 			c.SetRequest(c.Request().WithContext(context.WithValue(c.Request().Context(), callerKey{}, who)))
-			return next(c)
+			err = h(c.Response(), c.Request())
 		}
+		if err == nil {
+			return nil
+		}
+		p := *problemOf(err)
+		p.rpc = true
+		return &p
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"mcpledger/discovery"
 	"mcpledger/events"
 	"mcpledger/httpapi/api"
+	"mcpledger/httpapi/gateway"
 	"mcpledger/projections"
 )
 
@@ -45,6 +46,9 @@ const (
 	codeRunNotFound      code = "run_not_found"
 	codeMethodNotAllowed code = "method_not_allowed"
 	codeConflict         code = "id_conflict"
+	codeSessionMissing   code = "session_missing"
+	codeSessionNotFound  code = "session_not_found"
+	codeUnknownVersion   code = "unknown_protocol_version"
 	codeServerDisabled   code = "server_disabled"
 	codeServerBlocked    code = "server_blocked"
 	codeBodyTooLarge     code = "body_too_large"
@@ -98,6 +102,9 @@ var problems = map[code]struct {
 	codeRunNotFound:      {http.StatusNotFound, "No such run"},
 	codeMethodNotAllowed: {http.StatusMethodNotAllowed, "This path does not take this method"},
 	codeConflict:         {http.StatusConflict, "An event of this id has other content"},
+	codeSessionMissing:   {http.StatusBadRequest, "A session id is missing"},
+	codeSessionNotFound:  {http.StatusNotFound, "No such session"},
+	codeUnknownVersion:   {http.StatusBadRequest, "No such version of the protocol"},
 	codeServerDisabled:   {http.StatusConflict, "The server is disabled"},
 	codeServerBlocked:    {http.StatusConflict, "The server's entry cannot be attempted"},
 	codeBodyTooLarge:     {http.StatusRequestEntityTooLarge, "The body is too large"},
@@ -128,6 +135,7 @@ type problem struct {
 	code   code
 	detail string
 	also   api.Problem // members besides those that every problem has
+	rpc    bool        // with the members of a JSON-RPC error, too
 	cause  error       // for the service's own log; nil when the caller is at fault
 }
 
@@ -144,10 +152,13 @@ func problemOf(err error) *problem {
 	var p *problem
 	var tooLarge *http.MaxBytesError
 	var conflict *events.ConflictError
+	var refusal *gateway.Refusal
 	var he *echo.HTTPError
 	switch {
 	case errors.As(err, &p):
 		return p
+	case errors.As(err, &refusal):
+		return refuse(code(refusal.Code), "%s", refusal.Detail)
 	case errors.As(err, &tooLarge):
 		return refuse(codeBodyTooLarge, "at most %d bytes are taken", tooLarge.Limit)
 	case errors.Is(err, projections.ErrCatchingUp):
@@ -236,5 +247,27 @@ func writeProblem(w http.ResponseWriter, p *problem) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Del("ETag")
 	w.WriteHeader(entry.status)
+	if p.rpc {
+		_ = json.NewEncoder(w).Encode(rpcProblem{Problem: body, Version: "2.0", Error: rpcError{Code: codeRefused, Message: p.detail}})
+		return
+	}
 	_ = json.NewEncoder(w).Encode(body)
 }
+
+// rpcProblem is a problem for clients of MCP. Common libraries read every JSON object as a
+// JSON-RPC message, whatever its type, and have nothing to tell of one without an error.
+type rpcProblem struct {
+	api.Problem
+	Version string   `json:"jsonrpc"`
+	ID      *int     `json:"id"` // null: it is no answer to any one request
+	Error   rpcError `json:"error"`
+}
+
+type rpcError struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+// codeRefused is the JSON-RPC code of what is refused before it was looked at, the first
+// of those left to implementations.
+const codeRefused = -32000

@@ -20,23 +20,23 @@ func isBatch(body []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(body), [
 
 // postBatch takes several messages at once, in a session of 2025-03-26. The answers come
 // together, without what a stream would tell meanwhile.
-func (g *Gateway) postBatch(w http.ResponseWriter, r *http.Request, v *view, body []byte) {
-	c, leave, ok := g.enter(w, r, v)
-	if !ok {
-		return
+func (g *Gateway) postBatch(w http.ResponseWriter, r *http.Request, v *view, body []byte) error {
+	c, leave, err := g.enter(r, v)
+	if err != nil {
+		return err
 	}
 	defer leave()
 	var batch []json.RawMessage
 	switch err := json.Unmarshal(body, &batch); {
 	case err != nil:
 		writeError(w, http.StatusBadRequest, nil, mcp.PARSE_ERROR, "the body is no JSON-RPC message")
-		return
+		return nil
 	case c.protocolVersion() != batchVersion:
 		writeError(w, http.StatusBadRequest, nil, mcp.INVALID_REQUEST, "batches are part of "+batchVersion+" alone: send one message at a time")
-		return
+		return nil
 	case len(batch) == 0 || len(batch) > maxBatch:
 		writeError(w, http.StatusBadRequest, nil, mcp.INVALID_REQUEST, "a batch has one message or more, and not too many")
-		return
+		return nil
 	}
 	r = r.Clone(r.Context())
 	r.Header.Set("Accept", "application/json")
@@ -54,9 +54,10 @@ func (g *Gateway) postBatch(w http.ResponseWriter, r *http.Request, v *view, bod
 	}
 	if len(all) == 0 {
 		w.WriteHeader(http.StatusAccepted)
-		return
+		return nil
 	}
 	writeJSON(w, http.StatusOK, [][]byte{[]byte("["), bytes.Join(all, []byte(",")), []byte("]")})
+	return nil
 }
 
 // answerOfBatch returns the answer to one message of a batch, nothing for a
@@ -76,9 +77,8 @@ func (g *Gateway) answerOfBatch(r *http.Request, v *view, body []byte) []byte {
 		return bytes.Join(answer{err: wrong}.reply(req.ID), nil)
 	}
 	c := &captured{header: http.Header{}}
-	g.postSession(c, r, v, req)
-	if said := bytes.TrimSpace(c.body.Bytes()); len(said) == 0 || json.Valid(said) {
-		return said
+	if err := g.postSession(c, r, v, req); err != nil {
+		return bytes.Join(errorOf(mcp.INTERNAL_ERROR, "%s", err.Error()).reply(req.ID), nil)
 	}
-	return bytes.Join(errorOf(mcp.INTERNAL_ERROR, "the session ended").reply(req.ID), nil)
+	return bytes.TrimSpace(c.body.Bytes())
 }

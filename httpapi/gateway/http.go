@@ -40,8 +40,9 @@ const (
 // Serve answers a request to /mcp or /mcp/{server}. Whoever mounts it checks hosts,
 // origins and who may call.
 //
-// An error means that nothing was answered, and wraps discovery.ErrUnknownServer for an
-// address of which no server is configured, or is that of folds which have not caught up.
+// An error means that nothing was answered. It is a *Refusal, wraps
+// discovery.ErrUnknownServer for an address of which no server is configured, or is that
+// of folds which have not caught up.
 func (g *Gateway) Serve(w http.ResponseWriter, r *http.Request) error {
 	w, restore := g.patiently(w, r)
 	defer restore()
@@ -56,28 +57,24 @@ func (g *Gateway) Serve(w http.ResponseWriter, r *http.Request) error {
 	defer leave()
 	switch r.Method {
 	case http.MethodPost:
-		g.post(w, r, v)
+		return g.post(w, r, v)
 	case http.MethodGet:
-		g.get(w, r, v)
+		return g.get(w, r, v)
 	case http.MethodDelete:
-		g.delete(w, r, v)
-	default:
-		w.Header().Set("Allow", "GET, POST, DELETE")
-		http.Error(w, "GET, POST and DELETE are possible", http.StatusMethodNotAllowed)
+		return g.delete(w, r, v)
 	}
-	return nil
+	w.Header().Set("Allow", "GET, POST, DELETE")
+	return refused(http.StatusMethodNotAllowed, "method_not_allowed", "GET, POST and DELETE are possible")
 }
 
 // post takes one message.
-func (g *Gateway) post(w http.ResponseWriter, r *http.Request, v *view) {
+func (g *Gateway) post(w http.ResponseWriter, r *http.Request, v *view) error {
 	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media != "application/json" {
-		http.Error(w, "messages are sent as application/json", http.StatusUnsupportedMediaType)
-		return
+		return refused(http.StatusUnsupportedMediaType, "unsupported_media_type", "messages are sent as application/json")
 	}
 	leave, ok := takePlace(g.requests)
 	if !ok {
-		http.Error(w, "too many requests at the same time", http.StatusServiceUnavailable)
-		return
+		return busy("too many requests at the same time")
 	}
 	defer leave()
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, g.maxBody))
@@ -88,53 +85,50 @@ func (g *Gateway) post(w http.ResponseWriter, r *http.Request, v *view) {
 			status = http.StatusRequestEntityTooLarge
 		}
 		writeError(w, status, nil, mcp.PARSE_ERROR, "the body cannot be read: "+err.Error())
-		return
+		return nil
 	}
 	// The body has come; what is read now is only whether the client is still there.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	if isBatch(body) && !mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {
-		g.postBatch(w, r, v, body)
-		return
+		return g.postBatch(w, r, v, body)
 	}
 	req, err := parseRequest(body)
 	if errors.Is(err, errMessageID) {
 		writeError(w, http.StatusBadRequest, nil, mcp.INVALID_REQUEST, err.Error())
-		return
+		return nil
 	}
 	if err != nil {
 		writeError(w, http.StatusBadRequest, nil, mcp.PARSE_ERROR, err.Error())
-		return
+		return nil
 	}
 	if wrong := req.wrongShape(); wrong != nil {
 		writeJSON(w, http.StatusOK, answer{err: wrong}.reply(req.ID))
-		return
+		return nil
 	}
 	if req.modern(r.Header) {
-		g.postModern(w, r, v, req)
-		return
+		return g.postModern(w, r, v, req)
 	}
-	g.postSession(w, r, v, req)
+	return g.postSession(w, r, v, req)
 }
 
 // postModern takes a message of 2026-07-28 or later, which stands for itself.
-func (g *Gateway) postModern(w http.ResponseWriter, r *http.Request, v *view, req *request) {
+func (g *Gateway) postModern(w http.ResponseWriter, r *http.Request, v *view, req *request) error {
 	if req.ID == nil {
 		// Notifications change nothing here: a request is cancelled by its own end.
 		w.WriteHeader(http.StatusAccepted)
-		return
+		return nil
 	}
 	handle := g.method(req.Method)
 	switch {
 	case req.Method == methodListen:
-		g.listen(w, r, v, req)
-		return
+		return g.listen(w, r, v, req)
 	case handle == nil:
 		v.introduce(r, req).writeTo(w)
-		return
+		return nil
 	}
 	if wrong := req.checkModern(r.Header); wrong != nil {
 		writeJSON(w, http.StatusBadRequest, answer{err: wrong}.reply(req.ID))
-		return
+		return nil
 	}
 	asker := g.caller(r)
 	who := callerName(asker, req.meta.Client.Name)
@@ -143,17 +137,17 @@ func (g *Gateway) postModern(w http.ResponseWriter, r *http.Request, v *view, re
 		view: v, request: req, out: out, modern: true, first: req.Method == methodToolsList && v.firstList(who),
 		caller: who, asker: asker, client: who,
 	}, handle))
+	return nil
 }
 
 // postSession takes a message that belongs to a session, or begins one.
-func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request, v *view, req *request) {
+func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request, v *view, req *request) error {
 	if req.Method == methodInitialize {
-		g.initialize(w, r, v, req)
-		return
+		return g.initialize(w, r, v, req)
 	}
-	c, leave, ok := g.enter(w, r, v)
-	if !ok {
-		return
+	c, leave, err := g.enter(r, v)
+	if err != nil {
+		return err
 	}
 	defer leave()
 	if req.Method == methodCancelled {
@@ -162,12 +156,12 @@ func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request, v *view, r
 	handle := g.sessionMethod(req.Method)
 	if handle == nil || req.ID == nil {
 		v.library(r, req).writeTo(w)
-		return
+		return nil
 	}
 	ctx, done, ok := c.begin(r.Context(), string(req.ID))
 	if !ok {
 		writeJSON(w, http.StatusOK, errorOf(mcp.INVALID_REQUEST, "a request of this id is under way").reply(req.ID))
-		return
+		return nil
 	}
 	defer done()
 	out := newReply(w, r, req, c.logLevel())
@@ -175,39 +169,39 @@ func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request, v *view, r
 		view: v, request: req, out: out, first: req.Method == methodToolsList && c.firstList(),
 		caller: callerName(c.caller, c.name), asker: c.caller, client: c.id, session: c,
 	}, handle))
+	return nil
 }
 
-// enter returns the session that a request is of, and what ends the request. If it is of
-// none, or of one that is over, that is answered.
-func (g *Gateway) enter(w http.ResponseWriter, r *http.Request, v *view) (c *client, leave func(), ok bool) {
+// enter returns the session that a request is of, and what ends the request. The error is
+// a *Refusal, of a request without a session or of one that is over.
+func (g *Gateway) enter(r *http.Request, v *view) (c *client, leave func(), err error) {
 	id, version := r.Header.Get(server.HeaderKeySessionID), r.Header.Get(mcp.HeaderProtocolVersion)
-	c, leave, err := g.clients.enter(id, v, g.caller(r))
+	c, leave, err = g.clients.enter(id, v, g.caller(r))
 	switch {
 	case id == "":
-		http.Error(w, "a session id is missing: send initialize", http.StatusBadRequest)
+		return nil, nil, refused(http.StatusBadRequest, "session_missing", "a session id is missing: send initialize")
 	case err != nil:
-		http.Error(w, "no such session: send initialize", http.StatusNotFound)
+		return nil, nil, refused(http.StatusNotFound, codeSessionNotFound, "there is no such session, or none any more: send initialize")
 	case version != "" && !mcp.IsValidProtocolVersion(version):
 		leave()
-		http.Error(w, "there is no such version of the protocol: "+strconv.Quote(version), http.StatusBadRequest)
-	default:
-		return c, leave, true
+		return nil, nil, refused(http.StatusBadRequest, "unknown_protocol_version",
+			"there is no such version of the protocol: "+strconv.Quote(version))
 	}
-	return nil, nil, false
+	return c, leave, nil
 }
 
 // get opens the stream on which a client hears what it did not ask for.
-func (g *Gateway) get(w http.ResponseWriter, r *http.Request, v *view) {
+func (g *Gateway) get(w http.ResponseWriter, r *http.Request, v *view) error {
 	if mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {
 		v.http.ServeHTTP(w, r) // which refuses it
-		return
+		return nil
 	}
-	c, leave, ok := g.enter(w, r, v)
-	if !ok {
-		return
+	c, leave, err := g.enter(r, v)
+	if err != nil {
+		return err
 	}
 	defer leave()
-	g.stream(w, r, c, func(ctx context.Context) {
+	return g.stream(w, r, c, func(ctx context.Context) {
 		sent := c.outbox.sent()
 		if read := r.Header.Get("Last-Event-Id"); read != "" && read != strconv.FormatInt(sent, 10) {
 			g.missed(c)
@@ -240,11 +234,10 @@ func (g *Gateway) missed(c *client) {
 }
 
 // stream serves a stream that ends with the client's session or with the service.
-func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, c *client, serve func(context.Context)) {
+func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, c *client, serve func(context.Context)) error {
 	leave, ok := takePlace(g.streams)
 	if !ok {
-		http.Error(w, "too many streams at the same time", http.StatusServiceUnavailable)
-		return
+		return busy("too many streams at the same time")
 	}
 	defer leave()
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
@@ -257,22 +250,23 @@ func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, c *client, serv
 		defer stop()
 	}
 	serve(ctx)
+	return nil
 }
 
 // delete ends a session.
-func (g *Gateway) delete(w http.ResponseWriter, r *http.Request, v *view) {
+func (g *Gateway) delete(w http.ResponseWriter, r *http.Request, v *view) error {
 	if mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {
 		v.http.ServeHTTP(w, r) // which refuses it
-		return
+		return nil
 	}
 	c, leave, err := g.clients.enter(r.Header.Get(server.HeaderKeySessionID), v, g.caller(r))
 	if err != nil {
-		http.Error(w, "no such session", http.StatusNotFound)
-		return
+		return refused(http.StatusNotFound, codeSessionNotFound, "there is no such session, or none any more")
 	}
 	leave()
 	g.drop(c)
 	w.WriteHeader(http.StatusOK)
+	return nil
 }
 
 // takePlace takes one of the places, unless all are taken.

@@ -106,11 +106,10 @@ func (v *view) offersUpdates(ctx context.Context) bool {
 }
 
 // initialize has the library begin a session and notes who it is for.
-func (g *Gateway) initialize(w http.ResponseWriter, r *http.Request, v *view, req *request) {
+func (g *Gateway) initialize(w http.ResponseWriter, r *http.Request, v *view, req *request) error {
 	oldest, ok := g.clients.oldest()
 	if !ok {
-		http.Error(w, "too many sessions are open", http.StatusServiceUnavailable)
-		return
+		return busy("too many sessions are open")
 	}
 	if oldest != nil {
 		// Programs that begin a session for each request and end none would keep all others
@@ -124,6 +123,7 @@ func (g *Gateway) initialize(w http.ResponseWriter, r *http.Request, v *view, re
 		session.introduce(g.caller(r), req.params.Client.Name, version)
 	}
 	c.writeTo(w)
+	return nil
 }
 
 // ping answers ping.

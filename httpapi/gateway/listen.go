@@ -20,7 +20,7 @@ type listening struct {
 }
 
 // listen serves subscriptions/listen.
-func (g *Gateway) listen(w http.ResponseWriter, r *http.Request, v *view, req *request) {
+func (g *Gateway) listen(w http.ResponseWriter, r *http.Request, v *view, req *request) error {
 	var asked struct {
 		Notifications *mcp.SubscriptionFilter `json:"notifications"`
 	}
@@ -33,9 +33,9 @@ func (g *Gateway) listen(w http.ResponseWriter, r *http.Request, v *view, req *r
 	}
 	if wrong != nil {
 		writeJSON(w, http.StatusBadRequest, answer{err: wrong}.reply(req.ID))
-		return
+		return nil
 	}
-	g.stream(w, r, nil, func(ctx context.Context) {
+	return g.stream(w, r, nil, func(ctx context.Context) {
 		who := callerName(g.caller(r), req.meta.Client.Name)
 		l := &listening{id: req.ID}
 		l.updates = &subscriber{tell: l.update}

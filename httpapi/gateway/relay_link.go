@@ -33,10 +33,10 @@ func (l *relay) post(ctx context.Context, at link, req *request) (sent bool, err
 	defer res.Body.Close()
 	refusal := refusalIn(res)
 	switch {
+	case refusal != nil && refusal.Code == codeSessionNotFound && at.session != "":
+		return false, errGone
 	case refusal != nil:
 		l.refuse(req, refusal.Error())
-	case res.StatusCode == http.StatusNotFound && at.session != "" && !isJSON(res):
-		return false, errGone
 	case isEvents(res):
 		return true, l.events(res.Body, req)
 	case isJSON(res):

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,16 +9,6 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
-
-// Refusal is the answer of an endpoint that takes no messages: the server it is to offer
-// is not configured, or the token may not call.
-type Refusal struct {
-	Status int    `json:"status"`
-	Code   string `json:"code"`   // such as server_not_found
-	Detail string `json:"detail"` // a sentence
-}
-
-func (r *Refusal) Error() string { return cmp.Or(r.Detail, http.StatusText(r.Status)) }
 
 // maxRefusal bounds what is read of one, in bytes.
 const maxRefusal = 64 << 10
@@ -37,7 +26,9 @@ func refusalIn(res *http.Response) *Refusal {
 }
 
 // lasts reports whether asking again is of no use.
-func (r *Refusal) lasts() bool { return r.Status < http.StatusInternalServerError }
+func (r *Refusal) lasts() bool {
+	return r.Status < http.StatusInternalServerError && r.Code != codeSessionNotFound
+}
 
 // check returns the refusal of an endpoint that would take no message of the client, so
 // that whoever starts the relay with the wrong address or token learns of it at once. An

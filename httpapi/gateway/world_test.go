@@ -162,7 +162,9 @@ func front(g *gateway.Gateway) http.Handler {
 			return
 		}
 		status, code := http.StatusServiceUnavailable, "catching_up"
-		if errors.Is(err, discovery.ErrUnknownServer) {
+		if refusal, ok := errors.AsType[*gateway.Refusal](err); ok {
+			status, code = refusal.Status, refusal.Code
+		} else if errors.Is(err, discovery.ErrUnknownServer) {
 			status, code = http.StatusNotFound, "server_not_found"
 		}
 		w.Header().Set("Content-Type", "application/problem+json")
