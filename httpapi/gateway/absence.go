@@ -73,6 +73,8 @@ func (v *view) remedy(s projections.Server) string {
 		what = "Whoever keeps the config can enable it."
 	case s.Skip != nil && s.Skip.Reason == projections.SkipPinned:
 		what = "The operator can take that back."
+	case s.Authorization == projections.CredentialsMissing:
+		what = "Somebody has to set it, in the service's environment or in the server's entry."
 	default:
 		what = remedies[s.Needs]
 	}

@@ -49,7 +49,7 @@ func TestAnAddressOfOneServerSaysWhyItOffersNothing(t *testing.T) {
 		"locked":  {projections.StateBlocked, `wants a login.*log in to it`, "auth_required", "login"},
 		"absent":  {projections.StateSkipped, `install what it needs`, "skipped", "dependency"},
 		"off":     {projections.StateDisabled, `disabled in its config\. Whoever keeps the config can enable it`, "disabled", "nothing"},
-		"unset":   {projections.StateBlocked, `is not set\. Somebody has to put a valid credential into`, "missing_credentials", "credential"},
+		"unset":   {projections.StateBlocked, `is not set\. Somebody has to set it, in the service's environment`, "missing_credentials", "credential"},
 		"wrong":   {projections.StateFailed, `config is incomplete or wrong\. Somebody has to correct`, "blocked", "config"},
 		"aside":   {projections.StateSkipped, `operator has set the server aside\. The operator can take that back`, "skipped", "operator"},
 		"fine":    {projections.StateReady, `^$`, "", ""},
