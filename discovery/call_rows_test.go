@@ -50,8 +50,8 @@ type consequence struct {
 // brief is a limit that is reached; ample is one for what takes the start of a process
 // besides.
 const (
-	brief = 250 * time.Millisecond
-	ample = 1500 * time.Millisecond
+	brief = time.Second
+	ample = 3 * time.Second
 )
 
 const (
