@@ -228,13 +228,29 @@ func isLoopback(host string) bool {
 	return host == "localhost" || (ip != nil && ip.IsLoopback())
 }
 
-// listen opens the address, with a sentence for a port that is taken.
+// portWait is how long a port that is taken is waited for, as the log is: who has it may
+// be a service that was just told to stop, or killed. It is asked for every portPoll.
+const (
+	portWait = time.Second
+	portPoll = 20 * time.Millisecond
+)
+
+// listen opens the address, with a sentence for a port that stays taken.
 func listen(ctx context.Context, address string) (net.Listener, error) {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("the port of %s is in use, stop what uses it or give another address with --listen", address)
+	for waited := time.Duration(0); ; waited += portPoll {
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+		switch {
+		case !errors.Is(err, syscall.EADDRINUSE):
+			return l, err
+		case waited >= portWait:
+			return nil, fmt.Errorf("the port of %s is in use, stop what uses it or give another address with --listen", address)
+		}
+		select {
+		case <-time.After(portPoll):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
 	}
-	return l, err
 }
 
 // reachableURL returns where this machine reaches what listens on addr.
