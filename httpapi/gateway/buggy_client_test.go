@@ -127,7 +127,7 @@ func TestASessionThatEndsInTheMidstOfItsCallsLeavesNothing(t *testing.T) {
 	w.await("one", projections.StateReady)
 	w.await("gossip", projections.StateReady)
 	before := settled(t)
-	for range 20 {
+	for range 50 {
 		c := w.raw("")
 		var asking sync.WaitGroup
 		for i, message := range []string{

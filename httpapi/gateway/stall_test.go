@@ -117,15 +117,21 @@ func gossip(updates, size int) *script {
 	return s
 }
 
+// gossips starts the world with g as its only server.
+func (w *world) gossips(g *script) {
+	w.Helper()
+	w.remote("gossip", g.serve(w.T))
+	w.start()
+	w.await("gossip", projections.StateReady)
+}
+
 const callTalk = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"talk"}}`
 
 func TestWhatNobodyReadsIsHeldInBounds(t *testing.T) {
 	for story, g := range map[string]*script{"many": gossip(5000, 0), "large": gossip(500, 20_000)} {
 		t.Run(story, func(t *testing.T) {
 			w := newWorld(t)
-			w.remote("gossip", g.serve(t))
-			w.start()
-			w.await("gossip", projections.StateReady)
+			w.gossips(g)
 			c := w.raw("/gossip")
 			c.result("resources/subscribe", `{"uri":"file:///"}`)
 			c.send(callTalk)
@@ -144,10 +150,8 @@ func TestWhatNobodyReadsIsHeldInBounds(t *testing.T) {
 
 func TestAClientThatReadsNothingIsCutOffAndMayComeBack(t *testing.T) {
 	w := newWorld(t)
-	w.options.StallTimeout = 50 * time.Millisecond
-	w.remote("gossip", gossip(100, 20_000).serve(t))
-	w.start()
-	w.await("gossip", projections.StateReady)
+	w.options.StallTimeout = 500 * time.Millisecond
+	w.gossips(gossip(100, 20_000))
 	address := w.narrowly()
 	c := w.raw("/gossip")
 	c.result("resources/subscribe", `{"uri":"file:///"}`)
@@ -170,12 +174,10 @@ func TestAClientThatReadsNothingIsCutOffAndMayComeBack(t *testing.T) {
 
 func TestAnAnswerThatNobodyReadsIsGivenUp(t *testing.T) {
 	w := newWorld(t)
-	w.options.StallTimeout = 50 * time.Millisecond
+	w.options.StallTimeout = 500 * time.Millisecond
 	s := gossip(0, 0)
 	s.answers["tools/call talk"] = `{"content":[{"type":"text","text":"` + strings.Repeat("x", 12<<20) + `"}]}`
-	w.remote("gossip", s.serve(t))
-	w.start()
-	w.await("gossip", projections.StateReady)
+	w.gossips(s)
 	address := w.narrowly()
 	c := w.raw("/gossip")
 	for _, id := range []string{"1", "2", "3"} {
@@ -190,9 +192,7 @@ func TestAnAnswerThatNobodyReadsIsGivenUp(t *testing.T) {
 
 func TestWhatHappensWhileNoStreamIsOpenIsToldOnTheNext(t *testing.T) {
 	w := newWorld(t)
-	w.remote("gossip", gossip(3, 0).serve(t))
-	w.start()
-	w.await("gossip", projections.StateReady)
+	w.gossips(gossip(3, 0))
 	c := w.raw("/gossip")
 	c.result("resources/subscribe", `{"uri":"file:///"}`)
 	c.send(callTalk)
@@ -213,9 +213,7 @@ func TestWhatHappensWhileNoStreamIsOpenIsToldOnTheNext(t *testing.T) {
 // last hears of all that it may have missed.
 func TestAClientThatSaysWhatItReadLastHearsOfTheRest(t *testing.T) {
 	w := newWorld(t)
-	w.remote("gossip", gossip(3, 0).serve(t))
-	w.start()
-	w.await("gossip", projections.StateReady)
+	w.gossips(gossip(3, 0))
 	c := w.raw("/gossip")
 	c.result("resources/subscribe", `{"uri":"file:///"}`)
 	stream, end := c.streamOf("")
@@ -228,9 +226,7 @@ func TestAClientThatSaysWhatItReadLastHearsOfTheRest(t *testing.T) {
 
 func TestTheStreamOpenedLastHearsWhatThereIs(t *testing.T) {
 	w := newWorld(t)
-	w.remote("gossip", gossip(1, 0).serve(t))
-	w.start()
-	w.await("gossip", projections.StateReady)
+	w.gossips(gossip(1, 0))
 	c := w.raw("/gossip")
 	c.result("resources/subscribe", `{"uri":"file:///"}`)
 	first, _ := c.streamOf("")
@@ -256,9 +252,7 @@ func TestTheStreamOpenedLastHearsWhatThereIs(t *testing.T) {
 
 func TestSubscriptionsAreBounded(t *testing.T) {
 	w := newWorld(t)
-	w.remote("gossip", gossip(0, 0).serve(t))
-	w.start()
-	w.await("gossip", projections.StateReady)
+	w.gossips(gossip(0, 0))
 	c := w.raw("/gossip")
 	long := `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"` + strings.Repeat("x", 9<<10) + `"}}`
 	if _, _, body := c.send(long); !strings.Contains(string(body), "-32602") {
@@ -274,9 +268,7 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 
 func TestEventsThatCannotBeResumedHaveNoIDs(t *testing.T) {
 	w := newWorld(t)
-	w.remote("gossip", gossip(1, 0).serve(t))
-	w.start()
-	w.await("gossip", projections.StateReady)
+	w.gossips(gossip(1, 0))
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url+"/gossip", strings.NewReader(
