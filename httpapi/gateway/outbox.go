@@ -13,7 +13,7 @@ import (
 const (
 	maxNotices     = 1024
 	maxNoticeBytes = 1 << 20
-	// maxReaders is how many streams a session may have open; past that the oldest ends.
+	// maxReaders is how many streams a session may have open; past that the oldest end.
 	maxReaders = 4
 )
 
@@ -131,8 +131,8 @@ func (o *outbox) join(end context.CancelFunc) *reader {
 	defer o.mu.Unlock()
 	r := &reader{wake: make(chan struct{}, 1), end: end}
 	o.readers = append(o.readers, r)
-	if len(o.readers) > maxReaders {
-		o.readers[0].end()
+	for _, old := range o.readers[:max(0, len(o.readers)-maxReaders)] {
+		old.end()
 	}
 	o.wakeLast()
 	return r

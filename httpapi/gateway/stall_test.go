@@ -250,6 +250,30 @@ func TestTheStreamOpenedLastHearsWhatThereIs(t *testing.T) {
 	}
 }
 
+// A stream that is to end while nobody reads it ends later than those behind it.
+func TestASessionHasFewStreamsThoughOneIsNotRead(t *testing.T) {
+	w := newWorld(t)
+	w.gossips(gossip(100, 20_000))
+	c := w.raw("/gossip")
+	c.result("resources/subscribe", `{"uri":"file:///"}`)
+	w.deaf(w.narrowly(), http.MethodGet, "/mcp/gossip", "", http.Header{"Mcp-Session-Id": {c.session}})
+	eventually(t, "the first stream is open", func() bool {
+		_, streams := w.gateway.UnderWay()
+		return streams == 1
+	})
+	c.send(callTalk)
+	var streams []*bufio.Reader
+	for range 6 {
+		stream, _ := c.streamOf("")
+		streams = append(streams, stream)
+	}
+	for i, old := range streams[:2] {
+		if _, err := old.ReadString('\x00'); err != io.EOF {
+			t.Errorf("stream %d, with four behind it, goes on: %v", i+2, err)
+		}
+	}
+}
+
 func TestSubscriptionsAreBounded(t *testing.T) {
 	w := newWorld(t)
 	w.gossips(gossip(0, 0))
