@@ -18,8 +18,9 @@ func (p *program) verifyCommand() *cobra.Command {
 		Short: "Check that no event of the log was changed, dropped or swapped",
 		Long: "Check that no event of the log was changed, dropped or swapped, and that the database is as\n" +
 			"its migrations made it, with the triggers that keep events as they are, beside a running\n" +
-			"service or without one; the exit code is 1 where something is wrong. That the whole log was replaced by an older copy shows only against a head\n" +
-			"that was noted elsewhere: --head takes it as /readyz and this command print it.",
+			"service or without one; the exit code is 1 where something is wrong. That the whole log\n" +
+			"was replaced by an older copy shows only against a head that was noted elsewhere: --head\n" +
+			"takes it as /readyz and this command print it.",
 		Args: noArgs,
 	}
 	cmd.Flags().StringVar(&head, "head", "", "a noted `head` of the log, N:HASH")

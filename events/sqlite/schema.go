@@ -52,11 +52,12 @@ func migratedSchema(ctx context.Context, version int64) (s schema, err error) {
 	return readSchema(ctx, db)
 }
 
-// layout is what a statement may differ in and still make the same.
-var layout = regexp.MustCompile(`--[^\n]*|\s+`)
+var comment = regexp.MustCompile(`--[^\n]*`)
 
+// withoutLayout returns a statement without what it may differ in and still make the
+// same: comments, and how much white space there is.
 func withoutLayout(statement string) string {
-	return strings.Join(strings.Fields(layout.ReplaceAllString(statement, " ")), " ")
+	return strings.Join(strings.Fields(comment.ReplaceAllString(statement, " ")), " ")
 }
 
 // differences says in what the schema is not the one it should be, in a fixed order.

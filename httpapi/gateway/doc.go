@@ -9,8 +9,8 @@
 // types would drop what they do not know and round large integers, so these methods
 // are answered here, on raw JSON, and the streams of notifications are written here, so
 // that nobody waits for a client that does not read. What belongs to the protocol itself
-// (initialize, server/discover) is the library's, one server of it for each view. Package gateway and package discovery/upstream are the only ones
-// that know the library.
+// (initialize, server/discover) is the library's, one server of it for each view. Package
+// gateway and package discovery/upstream are the only ones that know the library.
 //
 // # Subscriptions
 //

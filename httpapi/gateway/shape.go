@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
@@ -52,11 +51,8 @@ var noParameters = []byte(`{"type":"object"}`)
 func (s shape) fit(item []byte) ([]byte, error) {
 	item = bytes.ToValidUTF8(item, []byte("\uFFFD"))
 	if _, takesArguments := s.required["inputSchema"]; takesArguments && isAbsent(member(item, "inputSchema")) {
-		without, err := omit(item, "inputSchema")
-		if err != nil {
-			return nil, err
-		}
-		if item, err = splice(without, map[string][]byte{"inputSchema": noParameters}, "inputSchema"); err != nil {
+		var err error
+		if item, err = splice(item, map[string][]byte{"inputSchema": noParameters}, "inputSchema"); err != nil {
 			return nil, err
 		}
 	}
@@ -100,7 +96,7 @@ func isAbsent(v json.RawMessage) bool { return len(v) == 0 || string(v) == "null
 func isString(v json.RawMessage) bool { return len(v) > 0 && v[0] == '"' }
 func isBool(v json.RawMessage) bool   { return string(v) == "true" || string(v) == "false" }
 func isNumber(v json.RawMessage) bool {
-	return len(v) > 0 && strings.IndexByte("-0123456789", v[0]) >= 0
+	return len(v) > 0 && (v[0] == '-' || '0' <= v[0] && v[0] <= '9')
 }
 func isObject(v json.RawMessage) bool { return len(v) > 0 && v[0] == '{' }
 
@@ -126,9 +122,9 @@ func arrayOf(fits check) check {
 	}
 }
 
-// objectOf is the check for an object whose members fit, those that it has of these, and
-// that has certain strings.
-func objectOf(members map[string]check, strings ...string) check {
+// objectOf is the check for an object whose members fit, where it has any of these, and
+// that has the texts: members that are strings.
+func objectOf(members map[string]check, texts ...string) check {
 	return func(v json.RawMessage) bool {
 		if !isObject(v) {
 			return false
@@ -138,7 +134,7 @@ func objectOf(members map[string]check, strings ...string) check {
 				return false
 			}
 		}
-		return !slices.ContainsFunc(strings, func(name string) bool { return !isString(member(v, name)) })
+		return !slices.ContainsFunc(texts, func(name string) bool { return !isString(member(v, name)) })
 	}
 }
 
