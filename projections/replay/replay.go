@@ -35,7 +35,7 @@ var ErrUnknownServer = errors.New("no event is about this server")
 
 // ErrEmptySpan reports that Since in Options is not before Until: nothing would be
 // counted, so that every candidate would be the same.
-var ErrEmptySpan = errors.New("nothing can lie in the span")
+var ErrEmptySpan = errors.New("the span is empty")
 
 // Run puts the baseline and the candidate through the log as it is now and reports
 // where they part. It reads the log in pieces, so that its memory does not grow with
@@ -52,7 +52,7 @@ func Run(ctx context.Context, log events.Log, baseline, candidate *rules.Set, op
 		return Report{}, fmt.Errorf("replay: %w", err)
 	}
 	if err := opts.Check(ctx, log); err != nil {
-		return Report{}, fmt.Errorf("replay: %w", err)
+		return Report{}, err
 	}
 	base, other := newSide(baseline, opts.counted), newSide(candidate, opts.counted)
 	tally := newTally(opts)
@@ -77,7 +77,7 @@ func Run(ctx context.Context, log events.Log, baseline, candidate *rules.Set, op
 // would be counted, or errors of reading it.
 func (o *Options) Check(ctx context.Context, log events.Log) error {
 	if !o.Until.IsZero() && !o.Since.Before(o.Until) {
-		return fmt.Errorf("%w from %s until %s", ErrEmptySpan, o.Since.Format(time.RFC3339), o.Until.Format(time.RFC3339))
+		return fmt.Errorf("%w, from %s until %s", ErrEmptySpan, o.Since.Format(time.RFC3339), o.Until.Format(time.RFC3339))
 	}
 	for _, name := range o.Servers {
 		if err := mentioned(ctx, log, name); err != nil {

@@ -146,7 +146,7 @@ func (s *side) apply(e *events.Event) (v rules.Verdict) {
 func (s *side) refuse(e *events.Event) {
 	calls := s.refused[about(e)]
 	if len(calls) == maxCalls {
-		calls = append(calls[:0], calls[1:]...)
+		calls = slices.Delete(calls, 0, 1)
 	}
 	s.refused[about(e)] = append(calls, e.CallID)
 }
