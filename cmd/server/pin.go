@@ -34,7 +34,7 @@ func (p *program) pinCommand() *cobra.Command {
 			return usagef("--for and --until both say when it is taken back, give one of them")
 		}
 		if last > 0 {
-			until = p.now().Add(last).UTC().Format(time.RFC3339)
+			until = p.now().Add(last).UTC().Format(time.RFC3339Nano)
 		}
 		return p.changeSkip(cmd, http.MethodPut, args[0], nil, api.Pin{Reason: reason, Until: until}, nil)
 	}
