@@ -21,32 +21,30 @@ func (s *Service) catalogueChange(ctx context.Context, srv *config.Server, now u
 	if err := s.engine.View(func(st *projections.State) { known, emptySeen = st.Catalogue(srv.Name) }); err != nil {
 		return events.CatalogueChanged{}, false
 	}
-	if known != nil && now.Len() == 0 && len(known.Names) > 0 && !emptySeen {
-		return events.CatalogueChanged{}, false
-	}
 	var old upstream.Catalogue
 	if known != nil {
+		if now.Len() == 0 && len(known.Names) > 0 && !emptySeen {
+			return events.CatalogueChanged{}, false
+		}
+		server := slog.String("server", string(srv.Name))
 		body, err := s.log.Content(ctx, known.Content)
-		same, lost := known.Hash == now.Hash, errors.Is(err, events.ErrNotFound)
-		switch {
-		case err != nil && !lost:
-			// It may be read the next time.
-			s.logger.ErrorContext(ctx, "known catalogue cannot be read", slog.String("server", string(srv.Name)), slog.Any("err", err))
+		switch lost := errors.Is(err, events.ErrNotFound); {
+		case err != nil && !lost: // it may be read the next time
+			s.logger.ErrorContext(ctx, "known catalogue cannot be read", server, slog.Any("err", err))
 			return events.CatalogueChanged{}, false
-		case same && !lost:
+		case known.Hash == now.Hash && !lost:
 			return events.CatalogueChanged{}, false
-		case same:
+		case known.Hash == now.Hash:
 			old = now
+		case lost:
+			old = namesAlone(known.Names)
 		default:
-			if !lost {
-				old, err = upstream.ParseCatalogue(body)
-			}
-			if err != nil {
+			if old, err = upstream.ParseCatalogue(body); err != nil {
 				old = namesAlone(known.Names)
 			}
 		}
 		if err != nil {
-			s.logger.WarnContext(ctx, "known catalogue is lost, the present one takes its place", slog.String("server", string(srv.Name)), slog.Any("err", err))
+			s.logger.WarnContext(ctx, "known catalogue is lost, the present one takes its place", server, slog.Any("err", err))
 		}
 	}
 	diff := now.Diff(old)

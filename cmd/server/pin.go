@@ -36,7 +36,7 @@ func (p *program) pinCommand() *cobra.Command {
 		if last > 0 {
 			until = p.now().Add(last).UTC().Format(time.RFC3339Nano)
 		}
-		return p.changeSkip(cmd, http.MethodPut, args[0], nil, api.Pin{Reason: reason, Until: until}, nil)
+		return p.changeSkip(cmd, args[0], skipChange{method: http.MethodPut, body: api.Pin{Reason: reason, Until: until}})
 	}
 	return cmd
 }
@@ -52,12 +52,13 @@ func (p *program) unpinCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "a `sentence` to record")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.changeSkip(cmd, http.MethodDelete, args[0], reasonQuery(reason), nil, func(s api.Server) string {
+		needless := func(s api.Server) string {
 			if s.Skip == nil || s.Skip.Reason != projections.SkipPinned {
 				return "is not set aside"
 			}
 			return ""
-		})
+		}
+		return p.changeSkip(cmd, args[0], skipChange{method: http.MethodDelete, query: reasonQuery(reason), needless: needless})
 	}
 	return cmd
 }
@@ -91,12 +92,13 @@ func (p *program) clearCommand() *cobra.Command {
 			set(query, "signature", signature)
 			return p.clearMany(cmd, query)
 		}
-		return p.changeSkip(cmd, http.MethodDelete, args[0], query, nil, func(s api.Server) string {
+		needless := func(s api.Server) string {
 			if s.Skip == nil && s.Streak == nil {
 				return "has nothing to clear"
 			}
 			return ""
-		})
+		}
+		return p.changeSkip(cmd, args[0], skipChange{method: http.MethodDelete, query: query, needless: needless})
 	}
 	return cmd
 }
@@ -107,14 +109,23 @@ func reasonQuery(reason string) url.Values {
 	return query
 }
 
-// changeSkip changes a server's skip and prints how the server stands then. Where
-// needless says of the server that there is nothing to change, that is printed, and
-// nothing is asked for.
-func (p *program) changeSkip(cmd *cobra.Command, method, name string, query url.Values, body any, needless func(api.Server) string) error {
+// skipChange is a request that changes a server's skip.
+type skipChange struct {
+	method string
+	query  url.Values
+	body   any
+	// needless says of a server that there is nothing to change, "" where there is; nil
+	// where there always is.
+	needless func(api.Server) string
+}
+
+// changeSkip changes a server's skip, unless it is needless, and prints how the server
+// stands then.
+func (p *program) changeSkip(cmd *cobra.Command, name string, change skipChange) error {
 	return p.withService(cmd, func(c *client) error {
 		path := "/api/servers/" + url.PathEscape(name)
 		var server json.RawMessage
-		if needless != nil {
+		if change.needless != nil {
 			if err := c.get(cmd.Context(), path, nil, &server); err != nil {
 				return err
 			}
@@ -122,11 +133,11 @@ func (p *program) changeSkip(cmd *cobra.Command, method, name string, query url.
 			if err := json.Unmarshal(server, &before); err != nil {
 				return unreadable(path, err)
 			}
-			if what := needless(before); what != "" {
+			if what := change.needless(before); what != "" {
 				return p.printStanding(path, server, what+"; it is")
 			}
 		}
-		if err := c.ask(cmd.Context(), method, path+"/skip", query, body, &server); err != nil {
+		if err := c.ask(cmd.Context(), change.method, path+"/skip", change.query, change.body, &server); err != nil {
 			return err
 		}
 		return p.printStanding(path, server, "is now")
