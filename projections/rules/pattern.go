@@ -188,35 +188,6 @@ func (p *pattern) of(r *reading, s span) []byte {
 	return r.buf[s.start:s.end]
 }
 
-// place returns an offset in the reading's buffer that is on the line where the match
-// begins.
-func (m found) place(r *reading) int {
-	text := m.pattern.of(r, m.span)
-	if m.anchored || bytes.IndexByte(text, '\n') < 0 {
-		return m.span.start
-	}
-	return m.span.start + m.pattern.re.find(&r.tries, text)[0]
-}
-
-// group returns what the first group of that name to catch something caught; nil when
-// none did or there is none.
-func (m found) group(r *reading, name string) []byte {
-	if !m.pattern.hasGroup(name) {
-		return nil
-	}
-	re := m.pattern.re
-	if m.anchored {
-		re = m.pattern.anchored
-	}
-	caught := re.find(&r.tries, m.pattern.of(r, m.span))
-	for n, other := range m.pattern.names {
-		if from, to := caught[2*n], caught[2*n+1]; other == name && from < to {
-			return r.buf[m.span.start+from : m.span.start+to]
-		}
-	}
-	return nil
-}
-
 func lowerASCII(s string) string {
 	b := []byte(s)
 	lowerBytes(b, b)
