@@ -12,23 +12,24 @@ import (
 // too many ways.
 type backtracker struct {
 	*program
-	text   []byte
-	steps  int     // that may still be taken
-	left   bool    // to package regexp
-	frames []frame // the ways that are still to be tried, the next one last
-	caught []int   // by slot: the offset that was noted last, or -1; empty when nobody asks
-	space  []int   // for who asks
+	text    []byte
+	steps   int     // that may still be taken
+	gaveUp  bool    // package regexp is to tell
+	frames  []frame // the ways that are still to be tried, the next one last
+	caught  []int   // by slot: the offset that was noted last, or -1; empty when nobody asks
+	offsets []int   // room for caught
 }
 
-// frame is a way to go on, from an instruction at an offset; or, if pc is negative, an
-// offset to be put back into slot -1-pc.
+// frame is a way to go on: from an instruction at an offset.
 type frame struct {
 	pc, at int32
-	more   int32 // of a run that was begun: by how many characters it may change; else fresh
+	more   int32 // of a run that was begun: by how many characters it may change; else one of these
 }
 
-// fresh marks the frame of an instruction that was not begun.
-const fresh = -1
+const (
+	fresh    = -1 // the instruction was not begun
+	restores = -2 // no way: slot pc gets back what it held, at
+)
 
 // How many steps a program may take on a text: some, and more for each byte.
 const (
@@ -40,12 +41,14 @@ const (
 // empty, it is told where the first match and its groups lie, in the way of package regexp.
 func (b *backtracker) search(p *program, text []byte, caught []int) (matches, known bool) {
 	b.program, b.text, b.caught = p, text, caught
-	b.steps, b.left = stepsForText+stepsForByte*len(text), false
-	for at := int32(0); int(at) <= len(text); at++ {
-		if b.goesOn(0, at) {
-			b.left = int(at) < len(text) && text[at] >= utf8.RuneSelf
-			if matches := b.match(at); matches || b.left {
-				return matches, !b.left
+	b.steps, b.gaveUp = stepsForText+stepsForByte*len(text), false
+	for at := 0; at <= len(text); at++ {
+		if b.mayGoOn(0, int32(at)) {
+			if at < len(text) && text[at] >= utf8.RuneSelf {
+				return false, false
+			}
+			if matches := b.match(int32(at)); matches || b.gaveUp {
+				return matches, !b.gaveUp
 			}
 		}
 		if p.anchored {
@@ -55,8 +58,8 @@ func (b *backtracker) search(p *program, text []byte, caught []int) (matches, kn
 	return false, true
 }
 
-// goesOn reports whether a match may go on from an instruction at an offset.
-func (b *backtracker) goesOn(pc, at int32) bool {
+// mayGoOn reports whether a match may go on from an instruction at an offset.
+func (b *backtracker) mayGoOn(pc, at int32) bool {
 	in := &b.insts[pc]
 	return in.ends || int(at) < len(b.text) && in.first.has(b.text[at])
 }
@@ -69,40 +72,40 @@ func (b *backtracker) match(at int32) bool {
 		b.caught[i] = -1
 	}
 	b.note(0, at)
-	for pc >= 0 && !b.left {
+	for pc >= 0 && !b.gaveUp {
 		in := &b.insts[pc]
-		next, goes := in.out, true
+		next, ok := in.out, true
 		switch in.op {
 		case opMatch:
 			b.note(1, at)
 			return true
 		case opText:
 			text := b.texts[in.arg]
-			goes = has(b.text[at:], text)
+			ok = has(b.text[at:], text)
 			at += int32(len(text))
 		case opClass:
-			goes = b.takes(in, at)
+			ok = b.takes(in, at)
 			at++
 		case opGreedy:
-			at, goes = b.shorten(pc, at, b.lenRun(in, at))
+			at, ok = b.shorten(pc, at, b.longest(in, at))
 		case opLazy:
-			at, goes = b.lengthen(pc, at, in.arg)
+			at, ok = b.lengthen(pc, at, in.arg)
 		case opAlt:
 			b.step(1)
-			if !b.goesOn(next, at) {
+			if !b.mayGoOn(next, at) {
 				next = in.arg
-				goes = b.goesOn(next, at)
-			} else if b.goesOn(in.arg, at) {
+				ok = b.mayGoOn(next, at)
+			} else if b.mayGoOn(in.arg, at) {
 				b.frames = append(b.frames, frame{in.arg, at, fresh})
 			}
 		case opNote:
 			b.note(in.arg, at)
 		case opAssert:
-			goes = b.holds(syntax.EmptyOp(in.holds), at)
+			ok = b.holds(in.asserts, at)
 		case opFail:
-			goes = false
+			ok = false
 		}
-		if pc = next; !goes {
+		if pc = next; !ok {
 			pc, at = b.back()
 		}
 	}
@@ -112,24 +115,25 @@ func (b *backtracker) match(at int32) bool {
 // step counts steps, and gives up after too many.
 func (b *backtracker) step(n int32) {
 	b.steps -= int(n)
-	b.left = b.left || b.steps < 0
+	b.gaveUp = b.gaveUp || b.steps < 0
 }
 
-// takes reports whether a class takes the character at an offset.
+// takes reports whether an instruction takes the character at an offset, and gives up
+// where only package regexp knows.
 func (b *backtracker) takes(in *inst, at int32) bool {
 	if int(at) == len(b.text) {
 		return false
 	}
 	c := b.text[at]
 	if c >= utf8.RuneSelf {
-		b.left = b.left || in.takes.has(c)
+		b.gaveUp = b.gaveUp || in.takes.has(c)
 		return false
 	}
 	return in.takes.has(c)
 }
 
-// lenRun returns how many characters a run takes at most.
-func (b *backtracker) lenRun(in *inst, at int32) int32 {
+// longest returns how many characters a run takes at most.
+func (b *backtracker) longest(in *inst, at int32) int32 {
 	n := int32(0)
 	for n < in.arg && b.takes(in, at+n) {
 		n++
@@ -140,10 +144,10 @@ func (b *backtracker) lenRun(in *inst, at int32) int32 {
 
 // shorten ends a greedy run, which begins before at, up to so many characters behind that
 // offset, as far as the match may go on from there.
-func (b *backtracker) shorten(pc, at, more int32) (end int32, goes bool) {
+func (b *backtracker) shorten(pc, at, more int32) (end int32, ok bool) {
 	out := b.insts[pc].out
 	for ; more >= 0; more-- {
-		if b.goesOn(out, at+more) {
+		if b.mayGoOn(out, at+more) {
 			if more > 0 {
 				b.frames = append(b.frames, frame{pc, at, more - 1})
 			}
@@ -155,10 +159,10 @@ func (b *backtracker) shorten(pc, at, more int32) (end int32, goes bool) {
 
 // lengthen ends a lazy run, which reaches to at, there or up to so many characters behind
 // that offset, as soon as the match may go on from there.
-func (b *backtracker) lengthen(pc, at, more int32) (end int32, goes bool) {
+func (b *backtracker) lengthen(pc, at, more int32) (end int32, ok bool) {
 	in := &b.insts[pc]
 	for {
-		if b.goesOn(in.out, at) {
+		if b.mayGoOn(in.out, at) {
 			if more > 0 {
 				b.frames = append(b.frames, frame{pc, at, more})
 			}
@@ -179,20 +183,20 @@ func (b *backtracker) back() (pc, at int32) {
 	for n := len(b.frames) - 1; n >= 0; n = len(b.frames) - 1 {
 		f := b.frames[n]
 		b.frames = b.frames[:n]
-		if f.pc < 0 {
-			b.caught[-1-f.pc] = int(f.at)
+		switch f.more {
+		case fresh:
+			return f.pc, f.at
+		case restores:
+			b.caught[f.pc] = int(f.at)
 			continue
 		}
-		if f.more == fresh {
-			return f.pc, f.at
-		}
-		in, goes := &b.insts[f.pc], false
+		in, ok := &b.insts[f.pc], false
 		if in.op == opGreedy {
-			at, goes = b.shorten(f.pc, f.at, f.more)
+			at, ok = b.shorten(f.pc, f.at, f.more)
 		} else if b.takes(in, f.at) {
-			at, goes = b.lengthen(f.pc, f.at+1, f.more-1)
+			at, ok = b.lengthen(f.pc, f.at+1, f.more-1)
 		}
-		if goes {
+		if ok {
 			return in.out, at
 		}
 	}
@@ -204,13 +208,13 @@ func (b *backtracker) note(slot, at int32) {
 	if len(b.caught) == 0 {
 		return
 	}
-	b.frames = append(b.frames, frame{pc: -1 - slot, at: int32(b.caught[slot])})
+	b.frames = append(b.frames, frame{slot, int32(b.caught[slot]), restores})
 	b.caught[slot] = int(at)
 }
 
 // holds reports whether assertions hold at an offset.
 func (b *backtracker) holds(all syntax.EmptyOp, at int32) bool {
-	if all == syntax.EmptyWordBoundary { // which is asked for most
+	if all == syntax.EmptyWordBoundary { // the most frequent one
 		before := at > 0 && isWordByte(b.text[at-1])
 		return before != (int(at) < len(b.text) && isWordByte(b.text[at]))
 	}

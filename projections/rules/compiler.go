@@ -19,7 +19,10 @@ func newProgram(source string) (*program, error) {
 	}
 	c := compiler{
 		program: &program{slots: slots, anchored: from.StartCond()&syntax.EmptyBeginText != 0},
-		from:    from, takes: make([]*chars, len(from.Inst)), made: map[uint32]int32{}, sets: map[chars]*chars{},
+		from:    from,
+		classes: make([]*chars, len(from.Inst)),
+		made:    map[uint32]int32{},
+		sets:    map[chars]*chars{},
 	}
 	c.add(uint32(from.Start))
 	for i := range c.insts {
@@ -33,10 +36,10 @@ func newProgram(source string) (*program, error) {
 // compiler makes a program of what package regexp has compiled.
 type compiler struct {
 	*program
-	from  *syntax.Prog
-	takes []*chars         // by instruction of from: what it takes; nil until it was asked for
-	made  map[uint32]int32 // the instructions by those of from
-	sets  map[chars]*chars
+	from    *syntax.Prog
+	classes []*chars         // by instruction of from: what it takes; nil until it was asked for
+	made    map[uint32]int32 // the instructions by those of from
+	sets    map[chars]*chars // one pointer for equal sets
 }
 
 // add appends the instruction at which from goes on at i, and all that follow it, unless
@@ -76,7 +79,7 @@ func (c *compiler) compile(i uint32) (in inst, out uint32) {
 	case syntax.InstCapture:
 		return inst{op: opNote, arg: int32(from.Arg)}, from.Out
 	case syntax.InstEmptyWidth:
-		return inst{op: opAssert, holds: uint8(from.Arg)}, from.Out
+		return inst{op: opAssert, asserts: syntax.EmptyOp(from.Arg)}, from.Out
 	default:
 		return c.text(i)
 	}
@@ -101,32 +104,42 @@ func (c *compiler) text(i uint32) (in inst, out uint32) {
 	return in, out
 }
 
-// run returns the choice at i, or one instruction for as many as repeat a class: of x*,
-// and of x{0,3}, which reads (x(x(x)?)?)?.
+// run returns the choice at i, or one instruction for as many as repeat a class.
 func (c *compiler) run(i uint32) (in inst, out uint32) {
 	for _, op := range []opcode{opGreedy, opLazy} {
-		into, past := c.ways(i, op)
-		takes := c.class(into)
-		choice := i
-		for n := int32(1); takes != nil && c.class(into) == takes; n++ {
-			next := c.from.Inst[into].Out
-			if next == choice {
-				n, next = math.MaxInt32, past
-			}
-			if next == past {
-				return inst{op: op, arg: n, takes: takes}, past
-			}
-			var other uint32
-			if into, other = c.ways(next, op); other != past {
-				break
-			}
-			choice = next
+		if takes, most, past := c.repeated(i, op); takes != nil {
+			return inst{op: op, arg: most, takes: takes}, past
 		}
 	}
 	return inst{op: opAlt}, c.from.Inst[i].Out
 }
 
-// ways returns the ways into and past what the choice at i repeats, if it does and is one.
+// repeated returns the class that the choice at i repeats, how often at most, and what
+// follows: of x*, and of x{0,3}, which reads (x(x(x)?)?)?. The class is nil when there
+// is none.
+func (c *compiler) repeated(i uint32, op opcode) (takes *chars, most int32, past uint32) {
+	into, past := c.ways(i, op)
+	takes = c.class(into)
+	for choice := i; takes != nil && c.class(into) == takes; {
+		most++
+		next := c.from.Inst[into].Out
+		switch next {
+		case choice:
+			return takes, math.MaxInt32, past
+		case past:
+			return takes, most, past
+		}
+		choice = next
+		var other uint32
+		if into, other = c.ways(choice, op); other != past {
+			break
+		}
+	}
+	return nil, 0, 0
+}
+
+// ways returns the ways into and past what the choice at i repeats, if it is a choice and
+// does so in the manner of op.
 func (c *compiler) ways(i uint32, op opcode) (into, past uint32) {
 	switch from := &c.from.Inst[i]; {
 	case from.Op != syntax.InstAlt && from.Op != syntax.InstAltMatch:
@@ -138,7 +151,7 @@ func (c *compiler) ways(i uint32, op opcode) (into, past uint32) {
 	}
 }
 
-// class returns what the instruction of from takes; nil when it takes no character.
+// class returns what the instruction at i takes; nil when it takes no character.
 func (c *compiler) class(i uint32) *chars {
 	from := &c.from.Inst[i]
 	switch from.Op {
@@ -146,7 +159,7 @@ func (c *compiler) class(i uint32) *chars {
 	default:
 		return nil
 	}
-	if c.takes[i] == nil {
+	if c.classes[i] == nil {
 		var takes chars
 		if takesBeyond(from) {
 			takes = beyondASCII
@@ -156,9 +169,9 @@ func (c *compiler) class(i uint32) *chars {
 				takes.add(char)
 			}
 		}
-		c.takes[i] = c.share(takes)
+		c.classes[i] = c.share(takes)
 	}
-	return c.takes[i]
+	return c.classes[i]
 }
 
 // takesBeyond reports whether an instruction may take a character beyond ASCII.
@@ -181,8 +194,8 @@ func (c *compiler) share(set chars) *chars {
 	return c.sets[set]
 }
 
-// lookAhead adds the characters with which a match from i on may begin, and reports
-// whether it may end before one.
+// lookAhead adds the characters with which a match may go on at i, and reports whether it
+// may end there without one. What was seen is not looked at again.
 func (c *compiler) lookAhead(first *chars, i int32, seen []bool) (ends bool) {
 	if seen[i] {
 		return false

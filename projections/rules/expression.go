@@ -12,10 +12,10 @@ type expression struct {
 	source string // known to be one
 
 	prepare sync.Once
-	program *program
+	program *program // see prepared
 
 	compile sync.Once
-	re      *regexp.Regexp
+	re      *regexp.Regexp // see regexp
 }
 
 // matches reports whether text holds a match.
@@ -27,19 +27,20 @@ func (e *expression) matches(b *backtracker, text []byte) bool {
 }
 
 // find returns where the first match in text and its groups lie, in the way of package
-// regexp; nil when there is none. It is overwritten by the next search.
+// regexp; nil when there is none. What it returns is good until the next search.
 func (e *expression) find(b *backtracker, text []byte) []int {
 	p := e.prepared()
-	b.space = slices.Grow(b.space[:0], p.slots)[:p.slots]
-	switch matches, known := b.search(p, text, b.space); {
+	b.offsets = slices.Grow(b.offsets[:0], p.slots)[:p.slots]
+	switch matches, known := b.search(p, text, b.offsets); {
 	case !known:
 		return e.regexp().FindSubmatchIndex(text)
 	case !matches:
 		return nil
 	}
-	return b.space
+	return b.offsets
 }
 
+// prepared returns the program that a backtracker runs.
 func (e *expression) prepared() *program {
 	e.prepare.Do(func() {
 		p, err := newProgram(e.source)

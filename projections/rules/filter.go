@@ -6,35 +6,34 @@ import (
 	"strings"
 )
 
-// filter finds the words of the lexicon and the literals of all patterns of a set in
-// one pass over the lines. It tells which rules can match at all, and where a pattern
-// is worth trying.
+// filter knows what the literals tell that were found in a text: which rules of a set can
+// match at all, and where a pattern is worth trying.
 type filter struct {
-	vocabulary *vocabulary // of the words of the lexicon and the literals
+	vocabulary *vocabulary // of the words of the lexicon and the literals of all patterns
 	from       []int32     // by literal: where its uses begin; they end where the next one's do
 	uses       []use       // in one piece, since they are asked for in no order
 	places     []place     // by literal: where it is looked for
-	conditions []condition
-	always     ruleBits // the rules that can match whatever the text is
+	conditions []condition // by textCondition.id
+	always     ruleBits    // the rules that can match whatever the text is
 }
 
-// use is a pattern of a condition that has some literal.
+// use is one pattern that a literal is looked for.
 type use struct {
-	mask      uint64 // the pattern's bit among those of the condition
+	mask      uint64 // the pattern's bit among those of its condition
 	condition int32
-	also      uint8 // 1 when the literal is one of those besides
+	set       uint8 // 0: the literal is in pattern.literals; 1: in pattern.also
 }
 
-// condition is what the filter knows of one on a text.
+// condition is what the filter knows of a textCondition.
 type condition struct {
-	single uint64 // its patterns that have one set of literals at most, a bit each
-	rule   int32  // that it lets through when one of its patterns can match; noRule: none
+	single uint64 // its patterns whose also is empty, a bit each
+	rule   int32  // that can match when one of its patterns can; noRule: none
 }
 
 // noRule stands for a rule where there is none.
 const noRule = -1
 
-// place is where a literal may stand so that a condition sees it, a bit each.
+// place is the texts in which a literal is looked for, a bit each.
 type place uint8
 
 const (
@@ -42,7 +41,7 @@ const (
 	inBlocks                   // the copies of the lines
 )
 
-// usesOf returns what a literal is looked for; nothing for a word of the lexicon.
+// usesOf returns what a literal is looked for; nothing for a mere word of the lexicon.
 func (f *filter) usesOf(literal int32) []use {
 	return f.uses[f.from[literal]:f.from[literal+1]]
 }
@@ -71,14 +70,14 @@ func newFilter(s *Set) *filter {
 		for _, s := range b.sought[f.vocabulary.finder.literal(int32(i))] {
 			f.uses = append(f.uses, s.use)
 			f.places[i] |= s.place
-			s.set.ids = append(s.set.ids, int32(i))
+			s.in.ids = append(s.in.ids, int32(i))
 		}
 	}
 	f.from = append(f.from, int32(len(f.uses)))
 	return f
 }
 
-// filterBuilder gathers the literals.
+// filterBuilder gathers the literals before they have numbers.
 type filterBuilder struct {
 	*filter
 	sought map[string][]sought // by literal
@@ -88,11 +87,11 @@ type filterBuilder struct {
 type sought struct {
 	use
 	place place
-	set   *literalSet
+	in    *literalSet
 }
 
-// matcher adds the literals of a matcher, which may be nil. Those of the condition best
-// let the rule through.
+// matcher adds the literals of a matcher, which may be nil. The rule can match when its
+// condition best can.
 func (b *filterBuilder) matcher(m *matcher, best *textCondition, rule int32) {
 	for i := 0; m != nil && i < len(m.texts); i++ {
 		c := &m.texts[i]
@@ -102,7 +101,7 @@ func (b *filterBuilder) matcher(m *matcher, best *textCondition, rule int32) {
 		}
 		c.id = int32(len(b.conditions))
 		for j, p := range c.patterns {
-			bit := uint64(1) << min(j, maxTold-1) // those beyond share the last bit
+			bit := uint64(1) << min(j, lastBit)
 			if p.literals.empty() || !scanned(c.field) {
 				c.always |= bit
 			}
@@ -128,11 +127,12 @@ func (b *filterBuilder) add(set *literalSet, at place, u use) {
 	}
 }
 
-// maxTold is how many patterns of a condition are told from each other.
-const maxTold = 64
+// lastBit is the bit that the patterns of a condition share for which no bit is left.
+const lastBit = 63
 
 // selective returns the condition whose patterns all have literals in a text that is
-// looked through, of several the one with the longest; nil when there is none.
+// looked through; of several the one whose shortest literal is longest, and nil when
+// there is none.
 func (m *matcher) selective() *textCondition {
 	var best *textCondition
 	length := 0

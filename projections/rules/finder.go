@@ -8,12 +8,12 @@ import (
 // finder finds all of many literals in one pass over a text. At each byte it asks small
 // tables whether some literal begins there, and only then compares. The tables lie in a
 // processor's first cache, which matters more than the fewer steps of an automaton whose
-// table does not. Literals have minLiteral bytes at least.
+// table does not. Literals have minLiteral bytes at least, and no zero byte.
 type finder struct {
 	text     string      // the literals one after another, in alphabetical order
-	entries  []entry     // by literal, and an end
-	fronts   frontBits   // of the literals of four bytes and more
-	shorts   frontBits   // of those of three bytes
+	entries  []entry     // by literal, and one more for where the text ends
+	fronts   frontSet    // of the literals of four bytes and more
+	shorts   frontSet    // of those of three bytes
 	heads    [2048]int32 // by hash: 1 + the first family of a chain; 0 when there is none
 	families []family
 }
@@ -25,9 +25,6 @@ type entry struct {
 	inner int32  // 1 + the longest other literal that it begins with; 0: none
 }
 
-// literal returns literal i.
-func (f *finder) literal(i int32) string { return f.text[f.entries[i].from:f.entries[i+1].from] }
-
 // family is the literals that have their front in common.
 type family struct {
 	front    uint32 // their first four bytes, or all three
@@ -35,26 +32,30 @@ type family struct {
 	next     int32  // 1 + the next family of the chain; 0: none
 }
 
-// newFinder returns a finder of different literals in alphabetical order. An occurrence
-// gives the index of one.
+// newFinder returns a finder of literals that are in alphabetical order, each once. An
+// occurrence gives the index of one.
 func newFinder(literals []string) *finder {
 	f := &finder{text: strings.Join(literals, ""), entries: make([]entry, 1, len(literals)+1)}
 	for i, lit := range literals {
 		e := &f.entries[i]
-		e.key = keyOf(lit)
+		e.key = keyOf([]byte(lit))
+		// What lit begins with is the literal before it, or what that one begins with.
 		for j := int32(i); j > 0 && e.inner == 0; j = f.entries[j-1].inner {
 			if strings.HasPrefix(lit, literals[j-1]) {
 				e.inner = j
 			}
 		}
 		f.entries = append(f.entries, entry{from: e.from + uint32(len(lit))})
-		f.add(int32(i), frontOf(lit))
+		f.join(int32(i), frontOf(lit))
 	}
 	return f
 }
 
-// add puts a literal, behind all before it, into the family of its front.
-func (f *finder) add(i int32, front uint32) {
+// literal returns literal i.
+func (f *finder) literal(i int32) string { return f.text[f.entries[i].from:f.entries[i+1].from] }
+
+// join puts a literal, which follows all that have been put, into the family of its front.
+func (f *finder) join(i int32, front uint32) {
 	if n := len(f.families); n > 0 && f.families[n-1].front == front {
 		f.families[n-1].to = i + 1
 		return
@@ -69,14 +70,14 @@ func (f *finder) add(i int32, front uint32) {
 	*head = int32(len(f.families))
 }
 
-// Where the front of a literal ends, and the part of it that its key holds, in bytes.
+// A literal of the usual length is told from all others by its front and its key, which
+// are compared as numbers. These are the offsets at which they end.
 const (
 	frontEnd = 4
 	keyEnd   = frontEnd + 8
 )
 
-// frontOf returns the front of a literal. The last of its bytes is 0 when that has but
-// three.
+// frontOf returns the first four bytes of a literal, or all three and a 0, as a number.
 func frontOf(lit string) uint32 {
 	front := uint32(lit[0]) | uint32(lit[1])<<8 | uint32(lit[2])<<16
 	if len(lit) > 3 {
@@ -85,36 +86,35 @@ func frontOf(lit string) uint32 {
 	return front
 }
 
-// keyOf returns the eight bytes behind the front of s as a number, so that numbers are
-// in the order of the texts; bytes behind the end count as 0.
-func keyOf[text string | []byte](s text) uint64 {
-	if len(s) >= keyEnd {
-		s = s[frontEnd:keyEnd]
-		return uint64(s[7]) | uint64(s[6])<<8 | uint64(s[5])<<16 | uint64(s[4])<<24 |
-			uint64(s[3])<<32 | uint64(s[2])<<40 | uint64(s[1])<<48 | uint64(s[0])<<56
+// keyOf returns the eight bytes of text behind its front as a number. Numbers have the
+// order of the texts; bytes behind the end count as 0.
+func keyOf(text []byte) uint64 {
+	if len(text) >= keyEnd {
+		return binary.BigEndian.Uint64(text[frontEnd:])
 	}
-	var next [8]byte
-	if len(s) > frontEnd {
-		copy(next[:], s[frontEnd:])
+	var next [keyEnd - frontEnd]byte
+	if len(text) > frontEnd {
+		copy(next[:], text[frontEnd:])
 	}
 	return binary.BigEndian.Uint64(next[:])
 }
 
-// frontBits has a bit for the hash of each of some fronts.
-type frontBits [1 << 9]uint64
+// frontSet has a bit for the hash of each of some fronts.
+type frontSet [1 << 9]uint64
 
-func (b *frontBits) add(front uint32) {
+func (s *frontSet) add(front uint32) {
 	h := front * spread
-	b[h>>23] |= 1 << (h >> 16 & 63)
+	s[h>>23] |= 1 << (h >> 16 & 63)
 }
 
-// may reports whether a front may be one of those.
-func (b *frontBits) may(front uint32) bool {
+// mayHave reports whether a front may be in the set: another one may have its hash.
+func (s *frontSet) mayHave(front uint32) bool {
 	h := front * spread
-	return b[h>>23]>>(h>>16&63)&1 != 0
+	return s[h>>23]>>(h>>16&63)&1 != 0
 }
 
-// spread is a factor that spreads fronts over 32 bits; the upper ones are the best.
+// spread is a prime close to 2^32 divided by the golden ratio: times it, numbers that are
+// close lie far apart. The upper bits of the product are the best hash.
 const spread = 2654435761
 
 // headOf returns which chain the family of a front is in.
@@ -130,16 +130,16 @@ func (f *finder) find(dst []occurrence, text []byte, offset int) []occurrence {
 		return dst
 	}
 	front := uint32(text[0])<<8 | uint32(text[1])<<16 | uint32(text[2])<<24
-	for i, c := range text[3:] {
+	for i, c := range text[3:] { // the last byte of the front at i
 		front = front>>8 | uint32(c)<<24
-		if short := front & 0xffffff; f.shorts.may(short) {
+		if short := front & 0xffffff; f.shorts.mayHave(short) {
 			dst = f.compare(dst, short, text[i:], offset+i)
 		}
-		if f.fronts.may(front) {
+		if f.fronts.mayHave(front) {
 			dst = f.compare(dst, front, text[i:], offset+i)
 		}
 	}
-	end := len(text) - 3
+	end := len(text) - 3 // where only a literal of three bytes can be
 	return f.compare(dst, front>>8, text[end:], offset+end)
 }
 
@@ -149,32 +149,39 @@ func (f *finder) compare(dst []occurrence, front uint32, text []byte, at int) []
 	if same == nil {
 		return dst
 	}
-	// Those are the last literal that is no greater than the text, if the text begins
-	// with it, and the literals which that one begins with.
+	// They are the last literal that is not greater than the text, if the text begins with
+	// it, and the literals that it begins with itself.
 	key := keyOf(text)
-	i, n := same.from, same.to-same.from
-	for n > 0 { // in steps of which none is a branch that cannot be foreseen
-		half := (n + 1) / 2
-		if f.entries[i+half-1].key <= key {
-			i += half
-		}
-		n -= half
-	}
-	for i > same.from {
+	for i := f.lastUpTo(key, same); i > same.from; {
 		e := &f.entries[i-1]
 		size := int(f.entries[i].from - e.from)
-		beyond := 8 * max(0, keyEnd-size) // the bits of the key that are no bytes of the literal
+		unused := 8 * max(0, keyEnd-size) // bits of the key that are no bytes of the literal
 		switch {
-		case (e.key^key)>>beyond == 0 && len(text) >= size && (size <= keyEnd || has(text, f.literal(i-1))):
+		case (e.key^key)>>unused == 0 && len(text) >= size && (size <= keyEnd || has(text, f.literal(i-1))):
 			dst = append(dst, occurrence{i - 1, int32(at), int32(at + size)})
 			i = e.inner
-		case e.key == key: // and what is behind the key may be greater than the text
+		case e.key == key: // what the literal has behind its key may be greater than the text
 			i--
 		default:
 			i = e.inner
 		}
 	}
 	return dst
+}
+
+// lastUpTo returns 1 + the last literal of a family whose key is not greater; the
+// family's beginning when there is none. The compiler makes the comparison no branch,
+// which a processor would foresee every other time.
+func (f *finder) lastUpTo(key uint64, same *family) int32 {
+	i, n := same.from, same.to-same.from
+	for n > 0 {
+		half := (n + 1) / 2
+		if f.entries[i+half-1].key <= key {
+			i += half
+		}
+		n -= half
+	}
+	return i
 }
 
 // familyOf returns the family of a front; nil when there is none.

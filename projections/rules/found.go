@@ -5,29 +5,28 @@ import (
 	"regexp/syntax"
 )
 
-// found is where a pattern matched: somewhere in the text at span, or from its very
-// beginning on.
+// found is where a pattern matched.
 type found struct {
-	pattern *pattern // nil: nowhere
-	span
-	anchored bool
+	pattern  *pattern // nil: nowhere
+	span              // in which the match lies
+	anchored bool     // and begins
 }
 
 // match looks for the first match of the pattern in the field's text, which lies at s.
 func (h *hits) match(p *pattern, r *reading, f textField, s span) found {
-	if h.filter == nil {
-		return p.found(p.re.regexp().Match(p.of(r, s)), s)
-	}
-	if p.literals.empty() || !scanned(f) {
-		return p.found(p.possible(r, s) && p.re.matches(&r.tries, p.of(r, s)), s)
+	switch {
+	case h.filter == nil:
+		return p.foundIf(p.re.regexp().Match(p.of(r, s)), s)
+	case p.literals.empty() || !scanned(f):
+		return p.foundIf(p.possible(r, s) && p.re.matches(&r.tries, p.of(r, s)), s)
 	}
 	var first found
 	tries := 0
 	var within span // the part of the text that was tried last
 	for _, literal := range p.literals.ids {
 		for i := h.last[literal]; i > 0; i = h.list[i-1].before {
-			at := &h.list[i-1]
-			if int(at.start) < s.start || int(at.end) > s.end {
+			at := &h.list[i-1].occurrence
+			if !at.inside(s) {
 				continue
 			}
 			if int(at.start) < within.start || int(at.start) >= within.end {
@@ -36,7 +35,7 @@ func (h *hits) match(p *pattern, r *reading, f textField, s span) found {
 				continue
 			}
 			if tries++; tries > maxTries {
-				return p.found(p.re.matches(&r.tries, p.of(r, s)), s)
+				return p.foundIf(p.re.matches(&r.tries, p.of(r, s)), s)
 			}
 			if m := h.matchAround(p, at, r, within); m.pattern != nil && (first.pattern == nil || m.span.start < first.span.start) {
 				first = m
@@ -50,8 +49,8 @@ func (h *hits) match(p *pattern, r *reading, f textField, s span) found {
 // it is tried once on the whole text, so that time does not grow faster than the text.
 const maxTries = 16
 
-// found returns where a match is, if there is one, that may begin anywhere in s.
-func (p *pattern) found(matches bool, s span) found {
+// foundIf returns a match anywhere in s, if there is one.
+func (p *pattern) foundIf(matches bool, s span) found {
 	if !matches {
 		return found{}
 	}
@@ -71,16 +70,13 @@ func (p *pattern) window(r *reading, s span, from int) span {
 
 // matchAround looks for the pattern in its window, where an occurrence of one of its
 // literals makes it possible.
-func (h *hits) matchAround(p *pattern, at *hit, r *reading, within span) found {
+func (h *hits) matchAround(p *pattern, at *occurrence, r *reading, within span) found {
 	from := int(at.start)
 	if p.whole {
 		return found{p, span{from, within.end}, true}
 	}
 	if p.anchored == nil {
-		if p.possible(r, within) && h.anyIn(&p.also, within) && p.re.matches(&r.tries, p.of(r, within)) {
-			return found{p, within, false}
-		}
-		return found{}
+		return p.foundIf(p.possible(r, within) && h.anyIn(&p.also, within) && p.re.matches(&r.tries, p.of(r, within)), within)
 	}
 	rest := span{from, within.end}
 	if p.possible(r, rest) && h.anyIn(&p.also, span{int(at.end), rest.end}) &&

@@ -2,37 +2,37 @@ package rules
 
 // hits is where the literals of a filter occur in one reading.
 type hits struct {
-	filter *filter  // nil: every rule can match, and every pattern is tried
-	rules  ruleBits // the rules that can match
-	list   []hit
-	last   []int32 // by literal: 1 + the index in list of its last hit; 0: none
-	tell   []told  // by condition
-	told   []int32 // the conditions that something is told of
+	filter  *filter  // nil: every rule can match, and every pattern is tried
+	rules   ruleBits // the rules that can match
+	list    []hit
+	last    []int32 // by literal: 1 + the index in list of its last hit; 0: none
+	seen    []seen  // by condition
+	touched []int32 // the conditions of which something was seen
 }
 
-// told says of which patterns of a condition, a bit each, some literal occurs, and some
-// literal of those besides.
-type told [2]uint64
-
-// worth returns which patterns can match as far as literals tell, given those that have
-// one set of literals at most.
-func (t *told) worth(single uint64) uint64 { return t[0] & (t[1] | single) }
-
-// hit is an occurrence of a literal in a reading's buffer, and the one before it.
+// hit is an occurrence of a literal in a reading's buffer.
 type hit struct {
 	occurrence
-	before int32 // 1 + its index; 0: none
+	before int32 // 1 + the index of the hit of the same literal before it; 0: none
 }
+
+// seen says of which patterns of a condition, a bit each, a literal was seen: of the set
+// in use.set.
+type seen [2]uint64
+
+// worth returns which patterns can match as far as literals tell, given those that have
+// one set of literals alone.
+func (s *seen) worth(single uint64) uint64 { return s[0] & (s[1] | single) }
 
 // find fills h with what f finds in the texts of r, for a set of so many rules.
 func (h *hits) find(f *filter, r *reading, rules int) {
 	for i := range h.list {
 		h.last[h.list[i].literal] = 0
 	}
-	for _, c := range h.told {
-		h.tell[c] = told{}
+	for _, c := range h.touched {
+		h.seen[c] = seen{}
 	}
-	h.filter, h.list, h.told, h.rules = f, h.list[:0], h.told[:0], h.rules[:0]
+	h.filter, h.list, h.touched, h.rules = f, h.list[:0], h.touched[:0], h.rules[:0]
 	if f == nil {
 		for range (rules + 63) / 64 {
 			h.rules = append(h.rules, ^uint64(0))
@@ -42,13 +42,13 @@ func (h *hits) find(f *filter, r *reading, rules int) {
 	if literals := len(f.places); len(h.last) < literals {
 		h.last = make([]int32, literals)
 	}
-	if len(h.tell) < len(f.conditions) {
-		h.tell = make([]told, len(f.conditions))
+	if len(h.seen) < len(f.conditions) {
+		h.seen = make([]seen, len(f.conditions))
 	}
 	h.gather(r)
 	h.rules = append(h.rules, f.always...)
-	for _, i := range h.told {
-		if c := &f.conditions[i]; c.rule != noRule && h.tell[i].worth(c.single) != 0 {
+	for _, i := range h.touched {
+		if c := &f.conditions[i]; c.rule != noRule && h.seen[i].worth(c.single) != 0 {
 			h.rules.set(int(c.rule))
 		}
 	}
@@ -57,27 +57,27 @@ func (h *hits) find(f *filter, r *reading, rules int) {
 // gather adds the literals that were found on the lines, at their places in the client's
 // text and in the copies of the lines, which are the texts that are looked through.
 func (h *hits) gather(r *reading) {
-	shown, covered := r.fields[textError], false
+	client, covered := r.fields[textError], false
 	for i := range r.lines {
 		l := &r.lines[i]
-		shows := shown.start <= l.start && l.end <= shown.end
-		covered = covered || shows
+		inClient := client.start <= l.start && l.end <= client.end
+		covered = covered || inClient
 		found := r.occurrences[l.found.start:l.found.end]
 		for j := range found {
 			o := &found[j]
-			seen := h.filter.places[o.literal]
-			if shows && seen&inError != 0 {
+			places := h.filter.places[o.literal]
+			if inClient && places&inError != 0 {
 				h.add(*o)
 			}
-			if l.copy > 0 && seen&inBlocks != 0 && int(o.start) >= l.content {
+			if l.copy > 0 && places&inBlocks != 0 && int(o.start) >= l.content {
 				moved := int32(l.copy - l.content)
 				h.add(occurrence{o.literal, o.start + moved, o.end + moved})
 			}
 		}
 	}
-	if !covered { // a body's words stand in for the body in the client's text
+	if !covered { // its lines are of another text, in which a body's words stand in for the body
 		n := len(r.occurrences)
-		r.occurrences = h.filter.vocabulary.finder.find(r.occurrences, r.lower(shown), shown.start)
+		r.occurrences = h.filter.vocabulary.finder.find(r.occurrences, r.lower(client), client.start)
 		for _, o := range r.occurrences[n:] {
 			if h.filter.places[o.literal]&inError != 0 {
 				h.add(o)
@@ -98,11 +98,11 @@ func (h *hits) add(o occurrence) {
 	uses := h.filter.usesOf(o.literal)
 	for i := range uses {
 		u := &uses[i]
-		t := &h.tell[u.condition]
-		if *t == (told{}) {
-			h.told = append(h.told, u.condition)
+		s := &h.seen[u.condition]
+		if *s == (seen{}) {
+			h.touched = append(h.touched, u.condition)
 		}
-		t[u.also&1] |= u.mask
+		s[u.set&1] |= u.mask
 	}
 }
 
@@ -113,10 +113,12 @@ func (h *hits) anyIn(set *literalSet, s span) bool {
 	}
 	for _, literal := range set.ids {
 		for i := h.last[literal]; i > 0; i = h.list[i-1].before {
-			if at := &h.list[i-1]; int(at.start) >= s.start && int(at.end) <= s.end {
+			if h.list[i-1].inside(s) {
 				return true
 			}
 		}
 	}
 	return false
 }
+
+func (o *occurrence) inside(s span) bool { return int(o.start) >= s.start && int(o.end) <= s.end }

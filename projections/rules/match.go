@@ -129,7 +129,7 @@ func (c *textCondition) first(r *reading, at look) found {
 	s := r.span(c.field, at)
 	worth := ^uint64(0)
 	if r.hits.filter != nil {
-		worth = r.hits.tell[c.id].worth(c.single) | c.always
+		worth = r.hits.seen[c.id].worth(c.single) | c.always
 	}
 	for worth != 0 {
 		i := bits.TrailingZeros64(worth)
@@ -138,7 +138,7 @@ func (c *textCondition) first(r *reading, at look) found {
 			if m := r.hits.match(c.patterns[i], r, c.field, s); m.pattern != nil {
 				return m
 			}
-			if i < maxTold-1 {
+			if i < lastBit {
 				break
 			}
 		}

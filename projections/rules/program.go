@@ -3,6 +3,7 @@ package rules
 import (
 	"math"
 	"math/bits"
+	"regexp/syntax"
 )
 
 // program is a regular expression compiled for a backtracker. It is small, since most of
@@ -17,29 +18,28 @@ type program struct {
 
 // inst is one instruction of a program.
 type inst struct {
-	op    opcode
-	holds uint8 // of opAssert: a syntax.EmptyOp
-	ends  bool  // a match may end here, as far as is known, without another character
-	// out is the instruction that follows. Of opAlt it is the way that is tried first, and
-	// arg the one that is tried next. Of opText arg is a text, of opNote a slot, and of runs
-	// the most characters that they take.
-	out, arg int32
-	takes    *chars // of opClass and of runs: each of the characters they take
-	first    *chars // the characters with which a match may go on
+	op      opcode
+	asserts syntax.EmptyOp // of opAssert: what must hold
+	ends    bool           // a match may end here, for all that is known, without another character
+	out     int32          // the instruction that follows; of opAlt the one that is tried first
+	arg     int32          // see opcode
+	takes   *chars         // of opClass and of runs: the characters that they take
+	first   *chars         // the characters with which a match may go on
 }
 
+// opcode says what an instruction does, and what its arg is.
 type opcode uint8
 
 const (
-	opFail   opcode = iota
-	opMatch         // is the end
-	opText          // takes a text
-	opClass         // takes one character
-	opGreedy        // is a run of characters, as long as can be
-	opLazy          // is a run of characters, as short as can be
-	opAlt           // goes on in one of two ways
-	opNote          // notes where a group begins or ends
-	opAssert        // goes on where assertions hold
+	opFail   opcode = iota // gives up this way
+	opMatch                // ends the match
+	opText                 // takes a text; arg is which
+	opClass                // takes one character
+	opGreedy               // takes a run of characters, as long as can be; arg bounds it
+	opLazy                 // takes a run of characters, as short as can be; arg bounds it
+	opAlt                  // goes on in one of two ways; arg is the instruction that is tried next
+	opNote                 // notes where a group begins or ends; arg is the slot
+	opAssert               // goes on where assertions hold
 )
 
 // chars is a set of characters, a bit each. Whether one beyond ASCII is among them is not
