@@ -214,15 +214,16 @@ func told(out discovery.CallOutcome) string {
 // generation is the session a recorded outcome came from; 0 for a refusal.
 func (r *running) generation(out discovery.CallOutcome) int64 {
 	r.w.t.Helper()
-	e, err := r.log.Event(context.Background(), out.EventID)
-	if err != nil {
-		r.w.t.Fatal(err)
-	}
-	switch d := e.Data.(type) {
-	case events.ToolCallSucceeded:
-		return d.Generation
-	case events.ToolCallFailed:
-		return d.Generation
+	for e, err := range r.log.Read(context.Background(), events.Query{ID: out.EventID}) {
+		if err != nil {
+			r.w.t.Fatal(err)
+		}
+		switch d := e.Data.(type) {
+		case events.ToolCallSucceeded:
+			return d.Generation
+		case events.ToolCallFailed:
+			return d.Generation
+		}
 	}
 	return 0
 }

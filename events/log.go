@@ -80,9 +80,6 @@ type Log interface {
 	// all that OnCommit registered were called with it.
 	Follow(ctx context.Context, after Sequence) iter.Seq2[Event, error]
 
-	// Event returns the event with that id, from whatever source; ErrNotFound.
-	Event(ctx context.Context, id string) (Event, error)
-
 	// Content returns a long text or document by its hash; ErrNotFound.
 	Content(ctx context.Context, hash string) ([]byte, error)
 

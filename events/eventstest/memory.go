@@ -283,19 +283,6 @@ func (l *Log) Follow(ctx context.Context, after events.Sequence) iter.Seq2[event
 	}
 }
 
-// Event returns the event with that id.
-func (l *Log) Event(ctx context.Context, id string) (events.Event, error) {
-	all, err := l.view(ctx)
-	if err != nil {
-		return events.Event{}, err
-	}
-	i := slices.IndexFunc(all, func(e events.Event) bool { return e.ID == id })
-	if i < 0 {
-		return events.Event{}, fmt.Errorf("event %q: %w", id, events.ErrNotFound)
-	}
-	return all[i], nil
-}
-
 // Content returns a long text or document by its hash.
 func (l *Log) Content(ctx context.Context, hash string) ([]byte, error) {
 	if _, err := l.view(ctx); err != nil {

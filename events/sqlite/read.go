@@ -76,20 +76,6 @@ func (d *decoder) decode(row *numbered) (events.Event, error) {
 	return row.bareEvent(d.content)
 }
 
-// Event returns the event with that id.
-func (l *Log) Event(ctx context.Context, id string) (events.Event, error) {
-	var f filter
-	f.is("id = ?", idValue(id))
-	page, err := selectEvents(ctx, l.reads, f, 0, maxSequence, "ASC", 1, nil)
-	if err != nil {
-		return events.Event{}, l.readError(ctx, err)
-	}
-	if id == "" || len(page) == 0 {
-		return events.Event{}, fmt.Errorf("event %q: %w", id, events.ErrNotFound)
-	}
-	return l.newDecoder(ctx, false).decode(&page[0])
-}
-
 // Head returns the last event's place and hash.
 func (l *Log) Head(ctx context.Context) (events.Head, error) {
 	if l.isClosed() {
