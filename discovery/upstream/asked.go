@@ -71,11 +71,13 @@ func (a asked) answer(w io.Writer, ended <-chan struct{}) {
 // be taken.
 type places struct{ taken atomic.Int64 }
 
-// take takes a place for a request of that id; false for one too many, and for an id that
-// is none and cannot be answered.
-func (p *places) take(id json.RawMessage) bool {
-	var valid mcp.RequestId
-	if json.Unmarshal(id, &valid) != nil {
+// take takes a place for a request; false for one too many, and for a message that the
+// library does not take as a request, so that answer is never called for it.
+func (p *places) take(message []byte) bool {
+	// It reads each message as a reply first.
+	var reply transport.JSONRPCResponse
+	var req transport.JSONRPCRequest
+	if json.Unmarshal(message, &reply) != nil || json.Unmarshal(message, &req) != nil {
 		return false
 	}
 	if p.taken.Add(1) <= maxAsked {

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"mcpledger/discovery/mcptest"
 	"mcpledger/discovery/upstream"
@@ -124,5 +125,39 @@ func TestAServerOverHTTPGetsItsAnswersHoweverManyItHadBefore(t *testing.T) {
 		if _, err := s.CallTool(t.Context(), "x", nil, upstream.CallOptions{}); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A server may write a notification with an id of null, and messages that are none.
+func TestWhatIsNoRequestTakesNoPlaceOfOne(t *testing.T) {
+	const times = 200
+	noticed, answers := make(chan struct{}, times), make(chan string, 1)
+	s := asker{
+		ask: func(stream io.Writer, flush func()) {
+			for range times {
+				fmt.Fprint(stream, "data: {\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"notifications/resources/list_changed\"}\n\n"+
+					"data: {\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":7}\n\n"+
+					"data: {\"jsonrpc\":\"2.0\",\"id\":\"b\",\"method\":\"ping\",\"error\":7}\n\n")
+			}
+			fmt.Fprint(stream, "data: {\"jsonrpc\":\"2.0\",\"id\":\"q\",\"method\":\"ping\"}\n\n")
+			flush()
+			select {
+			case got := <-answers:
+				if !strings.Contains(got, `"q"`) || !strings.Contains(got, `"result"`) {
+					t.Errorf("answered with %s", got)
+				}
+			case <-time.After(30 * time.Second):
+				t.Error("the request behind them is not answered")
+			}
+		},
+		taken: func(answer string, _ <-chan struct{}) { answers <- answer },
+	}.session(t, func(target *upstream.Target) {
+		target.OnNotice = func(upstream.Notice) { noticed <- struct{}{} }
+	})
+	if _, err := s.CallTool(t.Context(), "x", nil, upstream.CallOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(noticed); n != times {
+		t.Errorf("%d of %d notifications came", n, times)
 	}
 }

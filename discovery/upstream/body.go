@@ -197,8 +197,8 @@ func (b *eventBody) judge() (handOn bool, ending error) {
 	case json.Unmarshal(b.data, &message) != nil:
 		b.x.update(func() { b.x.garbage = true })
 		return true, nil
-	case message.Method != nil && message.ID != nil:
-		return b.asked.take(message.ID), nil
+	case message.Method != nil && message.ID != nil && string(message.ID) != "null":
+		return b.asked.take(b.data), nil
 	case !b.oneReply || message.Method != nil || message.ID == nil:
 		return true, nil
 	case b.x.isForeign(message.ID):
