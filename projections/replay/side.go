@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"slices"
 	"time"
 
 	"mcpledger/events"
@@ -33,7 +32,7 @@ type side struct {
 
 	judged  []judged // of the piece folded last
 	runs    map[subject][]*run
-	refused map[subject][]string // ids of calls under way that began behind a gate, the oldest first
+	refused refusedCalls
 	late    map[subject]*recovery
 	end     time.Time // of the last event
 }
@@ -41,11 +40,6 @@ type side struct {
 // maxRuns is how many runs of one server may be under way. Our own service makes
 // one at a time; a reporter may be several programs.
 const maxRuns = 8
-
-// maxCalls is how many calls of one server that began behind a gate may be under way.
-// Our own service makes 16 at a time; a reporter may never say how one ended, and then
-// the oldest is taken as one that did not.
-const maxCalls = 256
 
 // run is one opportunity: a run as far as it concerns one server.
 type run struct {
@@ -71,7 +65,7 @@ type recovery struct {
 func newSide(set *rules.Set, wanted func(time.Time, events.ServerName) bool) *side {
 	return &side{
 		set: set, state: projections.New(set), wanted: wanted,
-		counts: map[subject]*counts{}, runs: map[subject][]*run{}, refused: map[subject][]string{}, late: map[subject]*recovery{},
+		counts: map[subject]*counts{}, runs: map[subject][]*run{}, refused: refusedCalls{}, late: map[subject]*recovery{},
 	}
 }
 
@@ -123,50 +117,23 @@ func (s *side) apply(e *events.Event) (v rules.Verdict) {
 		folded = s.noted(e, d)
 	case events.ToolCallStarted:
 		if s.state.Opportunity(e.Source, e.Subject, e.ConfigKey, at).Gate != nil {
-			s.refuse(e)
+			s.refused.begin(e)
 		}
 	case events.ToolCallSucceeded:
-		if s.wasRefused(e) && s.wanted(at, e.Subject) {
+		if s.refused.end(e) && s.wanted(at, e.Subject) {
 			s.of(about(e)).refused++
 		}
 	case events.ToolCallFailed:
 		v = s.set.Classify(d.Evidence)
-		s.wasRefused(e)
+		s.refused.end(e)
 	case events.ToolCallAbandoned:
-		s.wasRefused(e)
+		s.refused.end(e)
 	}
 	if folded {
 		s.state.Apply(*e)
 		s.caughtUp(e)
 	}
 	return v
-}
-
-// refuse notes a call that began behind a gate.
-func (s *side) refuse(e *events.Event) {
-	calls := s.refused[about(e)]
-	if len(calls) == maxCalls {
-		calls = slices.Delete(calls, 0, 1)
-	}
-	s.refused[about(e)] = append(calls, e.CallID)
-}
-
-// wasRefused reports, once, whether the call that ended began behind a gate.
-func (s *side) wasRefused(e *events.Event) bool {
-	if len(s.refused) == 0 {
-		return false
-	}
-	calls := s.refused[about(e)]
-	i := slices.Index(calls, e.CallID)
-	if i < 0 {
-		return false
-	}
-	if calls = slices.Delete(calls, i, i+1); len(calls) == 0 {
-		delete(s.refused, about(e))
-	} else {
-		s.refused[about(e)] = calls
-	}
-	return true
 }
 
 // of returns the counts of a server.
