@@ -59,21 +59,32 @@ func (r Relay) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 		return err
 	}
 	defer l.end(stop)
-	if err := l.check(working); err != nil {
-		return err
-	}
+	refused := make(chan error, 1)
+	l.asking.Go(func() {
+		if err := l.check(working); err != nil {
+			refused <- err
+		}
+	})
 	lines := make(chan []byte)
 	read := make(chan error, 1)
 	go func() { read <- readLines(working, in, lines) }()
 	for {
 		select {
+		case err := <-refused:
+			return err
 		case line, more := <-lines:
-			if !more {
-				endStreams()
-				l.finish(ctx, stop)
+			if more {
+				l.take(working, streams, line)
+				continue
+			}
+			endStreams()
+			l.finish(ctx, stop)
+			select {
+			case err := <-refused:
+				return err
+			default:
 				return <-read
 			}
-			l.take(working, streams, line)
 		case <-ctx.Done():
 			return nil
 		}

@@ -63,6 +63,38 @@ func TestAClientThatEndsIsNotKeptByAServiceThatIsGone(t *testing.T) {
 	}
 }
 
+func TestAClientThatEndsIsNotKeptByAServiceThatDoesNotAnswer(t *testing.T) {
+	mute, cancelled := make(chan struct{}, 1), make(chan struct{})
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // else the end of the connection is not noticed
+		mute <- struct{}{}
+		<-r.Context().Done()
+		close(cancelled)
+	}))
+	defer silent.Close()
+	relay := gateway.Relay{
+		Logger: slog.New(slog.DiscardHandler),
+		Open:   func(context.Context) (gateway.Endpoint, error) { return gateway.Endpoint{URL: silent.URL}, nil },
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	in, client := io.Pipe()
+	over := make(chan error, 1)
+	go func() { over <- relay.Run(ctx, in, io.Discard) }()
+	<-mute
+	_ = client.Close()
+	select {
+	case err := <-over:
+		if err != nil {
+			t.Errorf("ended with %v", err)
+		}
+	case <-time.After(patience):
+		t.Error("it goes on without its client")
+		cancel()
+	}
+	<-cancelled
+}
+
 // stand is an endpoint by hand; it answers a request with the result that is given for its
 // method, in a session, and breaks off where none is.
 func stand(t *testing.T, results map[string]func(*http.Request) string) string {
