@@ -134,7 +134,7 @@ func (c *textCondition) first(r *reading, at look) found {
 	for worth != 0 {
 		i := bits.TrailingZeros64(worth)
 		worth &^= 1 << i
-		for ; i < len(c.patterns); i++ {
+		for ; i < len(c.patterns); i++ { // one pattern, or all those that share the last bit
 			if m := r.hits.match(c.patterns[i], r, c.field, s); m.pattern != nil {
 				return m
 			}
