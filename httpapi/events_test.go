@@ -193,6 +193,18 @@ func TestWhyNamesTheRuleAndTheEventsBehindASkip(t *testing.T) {
 	want(t, "its time", a.at("clears_on", 0, "at"), "2026-03-04T13:15:00.000Z")
 }
 
+func TestWhyExpiresNothingWhereNothingIsSkipped(t *testing.T) {
+	w := newWorld(t)
+	w.configure("weather")
+	w.fail("weather")
+	a := w.get("/api/servers/weather/why").is(http.StatusOK)
+	want(t, "state", a.at("state"), "failed")
+	if diff := cmp.Diff([]string{"successful_check", "config_change", "manual"}, a.names("what", "clears_on")); diff != "" {
+		t.Errorf("what changes it (-want +got):\n%s", diff)
+	}
+	want(t, "when it is checked", a.at("clears_on", 0, "at"), a.at("next_attempt_at").(string))
+}
+
 func TestWhyShowsThePolicyOfWhatWasFoundUnfinished(t *testing.T) {
 	w := newWorld(t)
 	w.configure("weather")

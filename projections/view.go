@@ -38,7 +38,7 @@ const (
 	NeedsOperator   Needs = "operator"
 )
 
-// What can end a skip or a gate.
+// What can end a skip, a gate or a failure.
 const (
 	ClearsOnExpiry       = "expiry"
 	ClearsOnConfigChange = "config_change"

@@ -40,7 +40,7 @@ func (v Server) Clearings() []Clearing {
 		}
 		return all
 	case v.State == StateFailed || v.State == StateUnreachable:
-		return []Clearing{{What: ClearsOnExpiry, At: v.NextAttempt}, edit, manual}
+		return []Clearing{{What: ClearsOnCheck, At: v.NextAttempt}, edit, manual} // no skip is there to expire
 	}
 	return nil
 }

@@ -119,9 +119,6 @@ func printLastEvidence(w io.Writer, chain []api.ChainLink) error {
 func clearingInWords(why api.Explanation, c api.Clearing) string {
 	server := string(why.Server)
 	words := strings.ReplaceAll(string(c.What), "_", " ")
-	if c.What == projections.ClearsOnExpiry && why.Decision != projections.DecideSkip {
-		words = "next attempt" // no skip is there to expire
-	}
 	if c.At != nil {
 		words += " at " + stamp(c.At.Time())
 	}

@@ -637,12 +637,14 @@ type Cleared struct {
 
 // Clearing defines model for Clearing.
 type Clearing struct {
-	At     *Time        `json:"at,omitempty"`
-	Detail string       `json:"detail,omitempty"`
-	What   ClearingWhat `json:"what"`
+	At     *Time  `json:"at,omitempty"`
+	Detail string `json:"detail,omitempty"`
+
+	// What expiry ends a skip; successful_check a gate, or a failure that is not skipped
+	What ClearingWhat `json:"what"`
 }
 
-// ClearingWhat defines model for Clearing.What.
+// ClearingWhat expiry ends a skip; successful_check a gate, or a failure that is not skipped
 type ClearingWhat string
 
 // CloudEvent An event as CloudEvents 1.0 has it; names of extensions have no underscore
