@@ -94,7 +94,7 @@ func (a *API) mustKnow(ctx context.Context, name events.ServerName, upTo events.
 	for _, err := range a.log.Read(ctx, events.Query{Subject: name, Before: upTo + 1, Limit: 1}) {
 		return err
 	}
-	return noSuchServer(string(name))
+	return noSuchServer(name)
 }
 
 // selectEvents makes the selection of GET /api/events.

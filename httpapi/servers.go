@@ -158,25 +158,30 @@ func (a *API) serverAt(ctx context.Context, name, at, setName string) (projectio
 		return v, m, err
 	}
 	if !configured {
-		return v, m, a.notConfigured(ctx, name, m.sequence)
+		return v, m, a.notConfigured(ctx, events.ServerName(name), m.sequence+1)
 	}
 	return v, m, nil
 }
 
-// notConfigured returns the problem of a server without entry. Of one that only hosts
-// report, it says where to ask.
-func (a *API) notConfigured(ctx context.Context, name string, upTo events.Sequence) error {
-	q := events.Query{Subject: events.ServerName(name), Before: upTo + 1, Desc: true, Limit: 1}
+// notConfigured returns the problem of a server without entry, as the log before a place
+// tells it; 0 is its end. Of one that had an entry it says since when it has none, and of
+// one that only hosts report where to ask.
+func (a *API) notConfigured(ctx context.Context, name events.ServerName, before events.Sequence) error {
+	path := "/api/servers/" + url.PathEscape(string(name))
+	q := events.Query{Subject: name, Before: before, Desc: true, Limit: 1}
 	entries := q
-	entries.Types = []events.Type{events.TypeServerConfigured}
-	for _, err := range a.log.Read(ctx, entries) {
-		return cmp.Or(err, noSuchServer(name)) // it had an entry once
+	entries.Types = []events.Type{events.TypeServerConfigured, events.TypeServerRemoved}
+	for e, err := range a.log.Read(ctx, entries) {
+		if err != nil || e.Type != events.TypeServerRemoved {
+			return cmp.Or(err, noSuchServer(name))
+		}
+		return refuse(codeServerNotFound, "no server named %q is configured any more, it was removed from the config at %s; %s/history has what was",
+			name, e.HappenedAt().UTC().Format(time.RFC3339), path)
 	}
 	for e, err := range a.log.Read(ctx, q) {
 		if err != nil {
 			return err
 		}
-		path := "/api/servers/" + url.PathEscape(name)
 		asked := url.Values{"source": {e.Source}, "config_key": {string(e.ConfigKey)}}.Encode()
 		return refuse(codeServerNotFound, "no server named %q is configured; it is known from reports of %q, and %s/why, %s/history and %s/decision?%s answer for it",
 			name, e.Source, path, path, path, asked)
@@ -184,7 +189,7 @@ func (a *API) notConfigured(ctx context.Context, name string, upTo events.Sequen
 	return noSuchServer(name)
 }
 
-func noSuchServer(name string) error {
+func noSuchServer(name events.ServerName) error {
 	return refuse(codeServerNotFound, "no server named %q is configured; /api/servers lists those that are", name)
 }
 

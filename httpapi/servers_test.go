@@ -2,11 +2,13 @@ package httpapi_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"mcpledger/discovery"
 	"mcpledger/events"
 )
 
@@ -267,6 +269,34 @@ func TestAServerNobodyConfiguredIsNotFound(t *testing.T) {
 	}
 	want(t, "its past", w.get("/api/servers/gone?at="+itoa(before)).is(http.StatusOK).at("state"), "failed")
 	want(t, "its history", len(w.get("/api/servers/gone/history").is(http.StatusOK).at("items").([]any)), 4)
+}
+
+func TestAServerThatWasRemovedSaysSinceWhen(t *testing.T) {
+	w := newWorld(t)
+	w.configure("kept")
+	w.configure("gone/away")
+	w.append("gone/away", events.ServerRemoved{})
+	w.answers(discovery.CallOutcome{}, discovery.ErrUnknownServer)
+	const gone = "/api/servers/gone%2Faway"
+	for _, c := range []struct{ method, path, body string }{
+		{http.MethodGet, gone, ""},
+		{http.MethodGet, gone + "/why", ""},
+		{http.MethodPost, gone + "/discover", ""},
+		{http.MethodPost, "/api/discover", `{"servers":["kept","gone/away"]}`},
+		{http.MethodPut, gone + "/skip", `{}`},
+		{http.MethodDelete, gone + "/skip", ""},
+		{http.MethodPost, gone + "/tools/forecast/call", ""},
+	} {
+		detail := w.ask(c.method, c.path, c.body, bearer(w.operator)).refused(http.StatusNotFound, "server_not_found").at("detail").(string)
+		for _, part := range []string{"any more", "removed from the config at 2026-03-04T12:00:00Z", gone + "/history"} {
+			if !strings.Contains(detail, part) {
+				t.Errorf("%s %s has no %q: %s", c.method, c.path, part, detail)
+			}
+		}
+	}
+	w.get(gone + "/history").is(http.StatusOK)
+	w.configure("gone/away")
+	w.get(gone).is(http.StatusOK)
 }
 
 func TestNamesMayHoldAnyCharacter(t *testing.T) {
