@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -57,7 +58,8 @@ const (
 	maxCalls       = 256
 	requestTimeout = 30 * time.Second
 	defaultBody    = 1 << 20
-	maxCallBody    = 4 << 20 // as on the MCP endpoint
+	maxCallBody    = 4 << 20  // as on the MCP endpoint
+	maxUnread      = 64 << 20 // of a body that is refused
 	heartbeat      = 15 * time.Second
 )
 
@@ -148,6 +150,7 @@ func (a *API) routes() *echo.Echo {
 // ServeHTTP answers one request. HEAD is answered as GET is, and the http.Server
 // leaves out the body.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer readAway(r.Header, r.Body)
 	if r.Method == http.MethodHead {
 		ctx, sent := context.WithCancel(r.Context())
 		defer sent()
@@ -156,6 +159,15 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w = headerAlone{ResponseWriter: w, sent: sent}
 	}
 	a.echo.ServeHTTP(w, r)
+}
+
+// readAway reads what nobody read of a request's body. Many clients look at the answer
+// only when they have sent all, and would never see a refusal if the connection were cut
+// under them. One that expects to be told to go on is not told so, and sends nothing.
+func readAway(header http.Header, body io.Reader) {
+	if header.Get("Expect") == "" {
+		_, _ = io.CopyN(io.Discard, body, maxUnread) // what fails is a client that has gone
+	}
 }
 
 // headerAlone answers a HEAD request. Streams flush, and nobody would read what comes

@@ -1,15 +1,18 @@
 package httpapi_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"mcpledger/discovery"
 	"mcpledger/httpapi"
@@ -62,6 +65,52 @@ func TestTheConnectionIsFreeAfterTheHeaderOfAStream(t *testing.T) {
 		w.must(errors.Join(err, resp.Body.Close()))
 		want(t, ask.method+" "+ask.path, resp.StatusCode, http.StatusOK)
 	}
+}
+
+// Many clients send a whole body before they look at the answer. A connection that is
+// reset meanwhile tells them nothing.
+func TestARefusalReachesAClientThatSendsAllFirst(t *testing.T) {
+	w := newWorld(t)
+	w.configure("weather")
+	url, _ := w.serve()
+	const size = 24 << 20 // more than the buffers of a connection hold
+	for _, c := range []struct {
+		name, method, path, media, token string
+		status                           int
+	}{
+		{"a body that is too large", http.MethodPost, callPath, "application/json", w.operator, http.StatusRequestEntityTooLarge},
+		{"a set that is too large", http.MethodPut, "/api/rules", "application/yaml", w.operator, http.StatusRequestEntityTooLarge},
+		{"a stranger", http.MethodPost, "/api/events", "application/json", "", http.StatusUnauthorized},
+		{"another media type", http.MethodPost, "/api/classify", "text/plain", w.operator, http.StatusUnsupportedMediaType},
+		{"no such path", http.MethodPost, "/api/nothing", "application/json", w.operator, http.StatusNotFound},
+	} {
+		head := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n",
+			c.method, c.path, c.media, c.token, size)
+		status, err := sendAll(url, head+strings.Repeat(" ", size))
+		if err != nil || status != c.status {
+			t.Errorf("%s: %d, want %d: %v", c.name, status, c.status, err)
+		}
+	}
+}
+
+// sendAll sends a request to the end, and only then reads the answer.
+func sendAll(url, request string) (status int, err error) {
+	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		return 0, err
+	}
+	if _, err := io.WriteString(conn, request); err != nil {
+		return 0, err
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return 0, err
+	}
+	return resp.StatusCode, resp.Body.Close()
 }
 
 func TestAnotherHandlerStandsBehindTheSameDoor(t *testing.T) {
