@@ -187,13 +187,20 @@ func (h headerAlone) FlushError() error {
 func (h headerAlone) Unwrap() http.ResponseWriter { return h.ResponseWriter }
 
 // Mount serves another handler under a path, such as an MCP endpoint, behind the
-// same checks of host, origin and role, and nothing else: bodies and times are the
-// handler's own affair. CallerName tells it who asks. An error that it returns, before
-// it has answered, is answered as one of an operation, with the members of a JSON-RPC
-// error besides.
-func (a *API) Mount(path string, role access.Role, h func(http.ResponseWriter, *http.Request) error) {
+// same checks of host, origin, role and query, and nothing else: bodies and times are the
+// handler's own affair. The query may have the parameters named, each once and not empty.
+// CallerName tells the handler who asks. An error that it returns, before it has answered,
+// is answered as one of an operation, with the members of a JSON-RPC error besides.
+func (a *API) Mount(path string, role access.Role, params []string, h func(http.ResponseWriter, *http.Request) error) {
+	op := operation{Role: role, Params: map[string]schema{}}
+	for _, name := range params {
+		op.Params[name] = schema{Type: "string", MinLength: 1}
+	}
 	a.echo.Any(path, func(c echo.Context) error {
-		who, err := a.authorize(c.Request(), role)
+		who, err := a.authorize(c.Request(), op.Role)
+		if err == nil {
+			who.query, err = op.checkQuery(c.Request().URL.RawQuery)
+		}
 		if err == nil {
 			c.SetRequest(c.Request().WithContext(context.WithValue(c.Request().Context(), callerKey{}, who)))
 			err = h(c.Response(), c.Request())

@@ -115,15 +115,16 @@ func sendAll(url, request string) (status int, err error) {
 
 func TestAnotherHandlerStandsBehindTheSameDoor(t *testing.T) {
 	w := newWorld(t)
-	w.api.Mount("/mcp", access.Call, func(rw http.ResponseWriter, r *http.Request) error {
+	w.api.Mount("/mcp", access.Call, []string{"servers"}, func(rw http.ResponseWriter, r *http.Request) error {
 		if r.Method == http.MethodDelete {
 			return fmt.Errorf("%q: %w", "nobody", discovery.ErrUnknownServer)
 		}
 		_, err := rw.Write([]byte(httpapi.CallerName(r)))
 		return err
 	})
+	path := "/mcp"
 	send := func(method string, how ...asking) *httptest.ResponseRecorder {
-		r := httptest.NewRequest(method, "/mcp", nil)
+		r := httptest.NewRequest(method, path, nil)
 		r.Host, r.RemoteAddr = "localhost", "127.0.0.1:1"
 		for _, h := range how {
 			h(r)
@@ -143,5 +144,13 @@ func TestAnotherHandlerStandsBehindTheSameDoor(t *testing.T) {
 	want(t, "and how", refused.Header().Get("Content-Type"), "application/problem+json")
 	if body := refused.Body.String(); !strings.Contains(body, `"code":"server_not_found"`) || !strings.Contains(body, "no such server") {
 		t.Errorf("why: %s", body)
+	}
+	for query, code := range map[string]string{
+		"?servers=a,b": "", "?server=a": "unknown_parameter", "?servers=": "invalid_parameter", "?servers=a&servers=b": "invalid_parameter",
+	} {
+		path = "/mcp" + query
+		if got := ask(); (got.Code == http.StatusOK) != (code == "") || !strings.Contains(got.Body.String(), code) {
+			t.Errorf("%s: %d %s, want %q", path, got.Code, got.Body, code)
+		}
 	}
 }

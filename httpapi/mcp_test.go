@@ -34,7 +34,7 @@ func TestARefusalAtTheEndpointOfMCPIsAProblemAndAnErrorOfJSONRPC(t *testing.T) {
 		Logger: slog.New(slog.DiscardHandler), Now: w.clock.Now,
 	})
 	w.must(err)
-	w.api.Mount("/mcp", access.Call, g.Serve)
+	w.api.Mount("/mcp", access.Call, nil, g.Serve)
 	ctx, stop := context.WithCancelCause(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { g.Run(ctx) })
@@ -95,7 +95,7 @@ func TestARefusalAtTheEndpointOfMCPIsAProblemAndAnErrorOfJSONRPC(t *testing.T) {
 
 func TestACommonClientOfMCPTellsWhyItIsRefused(t *testing.T) {
 	w := newWorld(t)
-	w.api.Mount("/mcp", access.Call, func(http.ResponseWriter, *http.Request) error {
+	w.api.Mount("/mcp", access.Call, nil, func(http.ResponseWriter, *http.Request) error {
 		return &gateway.Refusal{Status: http.StatusServiceUnavailable, Code: "busy", Detail: "too many sessions are open"}
 	})
 	front := httptest.NewServer(w.api)

@@ -167,6 +167,9 @@ func (a *API) serverAt(ctx context.Context, name, at, setName string) (projectio
 // tells it; 0 is its end. Of one that had an entry it says since when it has none, and of
 // one that only hosts report where to ask.
 func (a *API) notConfigured(ctx context.Context, name events.ServerName, before events.Sequence) error {
+	if name == "" {
+		return noSuchServer(name) // which the log would take for any
+	}
 	path := "/api/servers/" + url.PathEscape(string(name))
 	q := events.Query{Subject: name, Before: before, Desc: true, Limit: 1}
 	entries := q

@@ -295,6 +295,8 @@ func TestAServerThatWasRemovedSaysSinceWhen(t *testing.T) {
 		}
 	}
 	w.get(gone + "/history").is(http.StatusOK)
+	nobody := w.ask(http.MethodPost, "/api/discover", `{"servers":[""]}`, bearer(w.operator)).refused(http.StatusNotFound, "server_not_found")
+	want(t, "no name", nobody.at("detail"), `no server named "" is configured; /api/servers lists those that are`)
 	w.configure("gone/away")
 	w.get(gone).is(http.StatusOK)
 }

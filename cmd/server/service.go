@@ -143,9 +143,8 @@ func (p *program) assemble(s *service, o serveOptions, key []byte, load func() (
 	if err != nil {
 		return nil, "", usagef("%v", err)
 	}
-	for _, path := range []string{"/mcp", "/mcp/:server"} {
-		api.Mount(path, access.Call, s.gateway.Serve)
-	}
+	api.Mount("/mcp", access.Call, []string{"servers"}, s.gateway.Serve)
+	api.Mount("/mcp/:server", access.Call, nil, s.gateway.Serve)
 	return api, operator, nil
 }
 

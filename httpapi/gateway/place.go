@@ -27,15 +27,18 @@ func placeOf(r *http.Request) place {
 		return place{only: []events.ServerName{events.ServerName(name)}, single: true}
 	}
 	var p place
-	for _, list := range r.URL.Query()["servers"] {
-		for name := range strings.SplitSeq(list, ",") {
-			if name != "" {
-				p.only = append(p.only, events.ServerName(name))
-			}
-		}
+	query := r.URL.Query()
+	if !query.Has("servers") {
+		return p
+	}
+	for name := range strings.SplitSeq(query.Get("servers"), ",") {
+		p.only = append(p.only, events.ServerName(name))
 	}
 	slices.Sort(p.only)
 	p.only = slices.Compact(p.only)
+	if len(p.only) > 1 && p.only[0] == "" {
+		p.only = p.only[1:] // a comma too many; alone it names no server
+	}
 	return p
 }
 
@@ -120,6 +123,9 @@ func (g *Gateway) check(ctx context.Context, p place) error {
 // removed returns when a server's entry was removed, zero if it had none or the log
 // cannot tell.
 func (g *Gateway) removed(ctx context.Context, name events.ServerName) time.Time {
+	if name == "" {
+		return time.Time{} // which the log would take for any
+	}
 	q := events.Query{Subject: name, Types: []events.Type{events.TypeServerRemoved}, Desc: true, Limit: 1}
 	for e, err := range g.log.Read(ctx, q) {
 		if err == nil {

@@ -42,6 +42,7 @@ func TestAnAddressOfNoConfiguredServerSaysSo(t *testing.T) {
 		"/no%2Fbody/":             `no server named "no/body" is configured;`,
 		"/leaving":                `no server named "leaving" is configured any more, it was removed from the config at 20`,
 		"?servers=nobody":         `no server named "nobody" is configured;`,
+		"?servers=,":              `no server named "" is configured;`,
 		"?servers=nobody,leaving": `none of the servers ["leaving" "nobody"] is configured;`,
 	} {
 		c := &rawClient{world: w, path: path, header: http.Header{}}
