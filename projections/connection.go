@@ -246,7 +246,11 @@ func (c *connection) failed(e events.Event, d events.DiscoveryFailed, v rules.Ve
 
 func (c *connection) cancelled(e events.Event, d events.DiscoveryCancelled) {
 	a := c.finish(e)
-	c.Tally = c.Tally.note(link(e), RoleNotCounted, "not counted: cancelled ("+d.Reason+")")
+	note := "not counted: cancelled"
+	if d.Reason != "" { // a host may tell none
+		note += " (" + d.Reason + ")"
+	}
+	c.Tally = c.Tally.note(link(e), RoleNotCounted, note)
 	c.Last = &Attempt{EventID: e.ID, At: e.HappenedAt(), Trigger: a.Trigger, Outcome: OutcomeCancelled, DurationMS: d.ElapsedMS}
 }
 

@@ -57,6 +57,8 @@ func TestWhyTellsWhatThePolicyDecided(t *testing.T) {
 		{"too close together", []func(*history){always(11, func(h *history) { h.attempt(events.TriggerRetry, refused) })}, []string{"9 of 10", "10 of 10, but too close together", "11, where 10 are needed, but too close together"}, "11 identical failures"},
 		{"any mix", []func(*history){always(10, after(3*time.Hour), dies, diesOtherwise)}, []string{"1 of 3; 19 of 20 without a success", "20 of 20 without a success"}, yaml + ": the last of 20 failures without a success"},
 		{"a server's own number", []func(*history){dies, settings(events.SkipSettings{After: 5}), dies, settings(events.SkipSettings{After: 2}), dies}, []string{"1 of 3", "2 of 5", "3, where 2 are needed"}, "3 identical failures"},
+		{"cancelled", []func(*history){dies, func(h *history) { h.attempt(events.TriggerRetry, cancelled) }}, []string{"1 of 3", "not counted: cancelled (shutdown)"}, "^" + fitz + ", next"},
+		{"cancelled without a reason", []func(*history){dies, func(h *history) { h.attempt(events.TriggerRetry, events.DiscoveryCancelled{}) }}, []string{"1 of 3", "not counted: cancelled"}, "^" + fitz + ", next"},
 		{"never", []func(*history){settings(events.SkipSettings{Never: true}), dies}, []string{"counted; this rule never skips"}, "^" + fitz + ", next"},
 		{"pinned", []func(*history){dies, dies, func(h *history) { h.about(events.SkipPinned{Reason: "moving"}) }}, []string{"1 of 3", "2 of 3", "set aside by a person"}, "^Set aside by an operator: moving$"},
 		{"pinned until a time that is over", []func(*history){dies, func(h *history) { h.about(events.SkipPinned{Until: h.now.Add(time.Hour)}) }, after(2 * time.Hour)}, []string{"1 of 3", "set aside by a person"}, "^" + fitz + ", next"},
