@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -143,6 +144,10 @@ func (a answer) isProblem() {
 	a.into(&p)
 	if err := contract().doc.Components.Schemas["Problem"].Value.VisitJSON(p); err != nil {
 		a.Fatalf("%s: the problem is none: %v\n%s", a.what, err, a.body)
+	}
+	codes := contract().doc.Components.Schemas["Problem"].Value.Properties["code"].Value.Description
+	if !regexp.MustCompile(fmt.Sprintf("(?m)^- %d: .*`%s`", a.status, p["code"])).MatchString(codes) {
+		a.Errorf("%s: answered %d with code %s, which the contract does not list so", a.what, a.status, p["code"])
 	}
 }
 

@@ -944,7 +944,21 @@ type Problem struct {
 	// CallId Of a call whose outcome could not be recorded
 	CallId string `json:"call_id,omitempty"`
 
-	// Code A stable word to act on
+	// Code A stable word to act on; later versions may have more. By status:
+	//
+	// - 400: `bad_body`, `unknown_parameter`, `invalid_parameter`, `invalid_limit`, `invalid_cursor`, `invalid_at`, `at_in_future`, `unknown_rules`, `invalid_event`, `bad_request`
+	// - 401: `unauthenticated`
+	// - 403: `forbidden`, `host_not_allowed`, `origin_not_allowed`
+	// - 404: `not_found`, `server_not_found`, `report_not_found`, `event_not_found`, `run_not_found`, `replay_not_found`
+	// - 405: `method_not_allowed`
+	// - 409: `id_conflict`, `server_disabled`, `server_blocked`, `rules_unreadable`
+	// - 412: `rules_changed`
+	// - 413: `body_too_large`
+	// - 415: `unsupported_media_type`
+	// - 422: `invalid_rules`, `rules_name_taken`, `breaks_law_3`
+	// - 429: `too_many_replays`, `too_many_calls`
+	// - 500: `outcome_unrecorded`, `internal`, `log_corrupt`
+	// - 503: `catching_up`, `log_unavailable`, `busy`, `timeout`, `stopping`, `cancelled`
 	Code   string `json:"code"`
 	Column int    `json:"column,omitempty"`
 	Detail string `json:"detail"`
