@@ -51,6 +51,7 @@ func (p *program) rootCommand() *cobra.Command {
 	flags.StringVar(&p.url, "url", "", "the running service to ask, such as http://127.0.0.1:8132; default: the one that holds the data folder")
 	flags.StringVar(&p.tokenFile, "token-file", "", "a `file` with the token to show to the service; MCPLEDGER_TOKEN holds the token itself")
 	flags.BoolVar(&p.json, "json", false, "print what the service answered, as JSON")
+	alsoFromEnv(flags)
 
 	serve := p.serveCommand()
 	root.Flags().AddFlagSet(serve.Flags())
@@ -84,15 +85,26 @@ func asksNobody(cmd *cobra.Command) bool {
 		slices.Contains([]string{"rules check", "rules test"}, name)
 }
 
-// flagsFromEnv sets each flag that was not given from its variable, if that is set
-// and not empty: --log-format from MCPLEDGER_LOG_FORMAT. A flag that can be given
+// envAnnotation is on the flags that a variable stands for.
+const envAnnotation = "env"
+
+// alsoFromEnv has variables stand for flags, too. It is for those that say which service
+// is meant and how it runs. What a command is asked stands in its line alone: the
+// --rules that the service runs by are not those that another command judges by.
+func alsoFromEnv(flags *pflag.FlagSet) {
+	flags.VisitAll(func(f *pflag.Flag) { f.Annotations = map[string][]string{envAnnotation: nil} })
+}
+
+// flagsFromEnv sets each flag that has a variable and was not given from it, if that is
+// set and not empty: --log-format from MCPLEDGER_LOG_FORMAT. A flag that can be given
 // several times takes a list separated by commas.
 func (p *program) flagsFromEnv(flags *pflag.FlagSet) error {
 	var wrong error
 	flags.VisitAll(func(f *pflag.Flag) {
 		name := envPrefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 		value, ok := p.lookupEnv(name)
-		if f.Changed || !ok || value == "" || wrong != nil {
+		_, has := f.Annotations[envAnnotation]
+		if !has || f.Changed || !ok || value == "" || wrong != nil {
 			return
 		}
 		values := []string{value}

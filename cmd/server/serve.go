@@ -53,7 +53,8 @@ func (p *program) serveCommand() *cobra.Command {
 
 // addTo adds the flags to those of a command, which listens on the address given unless
 // it is told another.
-func (o *serveOptions) addTo(flags *pflag.FlagSet, listen string) {
+func (o *serveOptions) addTo(all *pflag.FlagSet, listen string) {
+	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	flags.StringArrayVar(&o.configFiles, "config", nil, "a config `file` with mcpServers; may be given several times, a later one wins")
 	flags.StringVar(&o.listen, "listen", listen, "the `address` to answer on; port 0 takes a free one")
 	flags.StringVar(&o.rules, "rules", "", "the rule `set`: a built-in name, or a file that is read anew when it changes; default: the one last used")
@@ -64,6 +65,8 @@ func (o *serveOptions) addTo(flags *pflag.FlagSet, listen string) {
 	flags.StringArrayVar(&o.allowedOrigins, "allowed-origin", nil, "an `origin` whose pages may ask the service; may be given several times")
 	o.nameLimit = gateway.DefaultNameLimit
 	flags.Var(wholeNumber(&o.nameLimit, gateway.MinNameLimit, gateway.MaxNameLimit), "name-limit", "the most `bytes` in the name of a tool at the MCP endpoint; longer ones are shortened")
+	alsoFromEnv(flags)
+	all.AddFlagSet(flags)
 }
 
 // serve runs the service until a signal ends it. The first SIGINT or SIGTERM has it
