@@ -193,6 +193,14 @@ func TestWhyNamesTheRuleAndTheEventsBehindASkip(t *testing.T) {
 	want(t, "its time", a.at("clears_on", 0, "at"), "2026-03-04T13:15:00.000Z")
 }
 
+func TestWhyNamesRequestsThatCanBeMade(t *testing.T) {
+	w := newWorld(t)
+	w.configure("my/server")
+	w.append("my/server", events.SkipPinned{Reason: "moving house"})
+	method, path, _ := strings.Cut(w.get("/api/servers/my%2Fserver/why").is(http.StatusOK).at("clears_on", 0, "detail").(string), " ")
+	w.ask(method, path, "", bearer(w.operator)).is(http.StatusOK)
+}
+
 func TestWhyExpiresNothingWhereNothingIsSkipped(t *testing.T) {
 	w := newWorld(t)
 	w.configure("weather")

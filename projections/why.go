@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"net/url"
 	"time"
 
 	"mcpledger/events"
@@ -17,7 +18,8 @@ type Clearing struct {
 // empty for a server that is ready or disabled.
 func (v Server) Clearings() []Clearing {
 	edit := Clearing{What: ClearsOnConfigChange, Detail: "edit the server's entry" + inFile(v.Entry.SourceFile)}
-	manual := Clearing{What: ClearsOnManual, Detail: "POST /api/servers/" + string(v.Name) + "/discover"}
+	path := "/api/servers/" + url.PathEscape(string(v.Name))
+	manual := Clearing{What: ClearsOnManual, Detail: "POST " + path + "/discover"}
 	switch {
 	case v.FromReports:
 		return v.reportedClearings()
@@ -28,7 +30,7 @@ func (v Server) Clearings() []Clearing {
 	case v.Entry.Problem != nil:
 		return []Clearing{edit}
 	case v.Skip != nil && v.Skip.Reason == SkipPinned:
-		lift := Clearing{What: ClearsOnManual, Detail: "DELETE /api/servers/" + string(v.Name) + "/skip"}
+		lift := Clearing{What: ClearsOnManual, Detail: "DELETE " + path + "/skip"}
 		if v.Skip.Until.IsZero() {
 			return []Clearing{lift}
 		}

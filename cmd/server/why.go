@@ -118,15 +118,16 @@ func printLastEvidence(w io.Writer, chain []api.ChainLink) error {
 // contract that do it are commands here.
 func clearingInWords(why api.Explanation, c api.Clearing) string {
 	server := string(why.Server)
+	path := "/api/servers/" + url.PathEscape(server)
 	words := strings.ReplaceAll(string(c.What), "_", " ")
 	if c.At != nil {
 		words += " at " + stamp(c.At.Time())
 	}
 	switch c.Detail {
 	case "":
-	case "POST /api/servers/" + server + "/discover":
+	case "POST " + path + "/discover":
 		words += ": " + self + " discover " + server
-	case "DELETE /api/servers/" + server + "/skip":
+	case "DELETE " + path + "/skip":
 		words += ": " + self + " unpin " + server
 	default:
 		words += ": " + c.Detail
