@@ -46,27 +46,34 @@ func (s *Set) judge(e *events.Evidence, f *filter) Verdict {
 }
 
 // winner returns the index of the first rule that matches. When that rule is weak,
-// the rules above it are asked a second time with every block of text in place of
-// the decisive one.
+// the rules above it are asked again: with every block of text in place of the decisive
+// one, then with the codes of errors, spelled out, in place of all text.
 func (s *Set) winner(r *reading) (won int, at look) {
 	last := len(s.rules) - 1 // it matches everything
 	won = s.first(r, lookDecisive, last)
 	if s.rules[won].weak {
-		if second := s.first(r, lookAll, won); second < won {
-			return second, lookAll
+		if again := s.first(r, lookAll, won); again < won {
+			won, at = again, lookAll
+		}
+	}
+	if s.rules[won].weak && r.spellCodes() {
+		r.hits.findIn(r, r.fields[textSpelled])
+		if again := s.first(r, lookCodes, won); again < won {
+			r.found = r.found[:0] // a hint shows no word that nobody wrote
+			return again, lookCodes
 		}
 	}
 	if s.rules[won].weak || won == last { // r.found is of the rule that was tried last
-		s.rules[won].match.matches(r, lookDecisive)
+		s.rules[won].match.matches(r, at)
 	}
-	return won, lookDecisive
+	return won, at
 }
 
 // first returns the index of the first candidate below limit that matches, or limit.
 func (s *Set) first(r *reading, at look, limit int) int {
 	for i := r.hits.rules.next(0, limit); i < limit; i = r.hits.rules.next(i+1, limit) {
 		rule := &s.rules[i]
-		if rule.match.matches(r, at) && (rule.unless == nil || !rule.unless.matchesAny(r, at)) {
+		if rule.match.matches(r, at) && (rule.unless == nil || !rule.unless.matchesAny(r, min(at, lookAll))) {
 			return i
 		}
 	}
@@ -89,6 +96,9 @@ func (s *Set) gate(r *reading, class Class) Gate {
 // decisiveFor returns the block that a failure judged by the rule is about: the one
 // the rule matched, when that is not the decisive one.
 func (r *reading) decisiveFor(rule *rule, at look) block {
+	if at == lookCodes {
+		return r.decisive
+	}
 	for i := range rule.match.texts {
 		c := &rule.match.texts[i]
 		field := c.field

@@ -47,6 +47,21 @@ func (h *hits) find(f *filter, r *reading, rules int) {
 	}
 	h.gather(r)
 	h.rules = append(h.rules, f.always...)
+	h.pick()
+}
+
+// findIn adds what the filter finds in the text of blocks at s, which came to the reading
+// afterwards.
+func (h *hits) findIn(r *reading, s span) {
+	if h.filter != nil {
+		h.scan(r, s, inBlocks)
+		h.pick()
+	}
+}
+
+// pick adds the rules that can match as far as literals tell.
+func (h *hits) pick() {
+	f := h.filter
 	for _, i := range h.touched {
 		if c := &f.conditions[i]; c.rule != noRule && h.seen[i].worth(c.single) != 0 {
 			h.rules.set(int(c.rule))
@@ -76,12 +91,17 @@ func (h *hits) gather(r *reading) {
 		}
 	}
 	if !covered { // its lines are of another text, in which a body's words stand in for the body
-		n := len(r.occurrences)
-		r.occurrences = h.filter.vocabulary.finder.find(r.occurrences, r.lower(client), client.start)
-		for _, o := range r.occurrences[n:] {
-			if h.filter.places[o.literal]&inError != 0 {
-				h.add(o)
-			}
+		h.scan(r, client, inError)
+	}
+}
+
+// scan adds the literals in the text at s that are looked for in such a place.
+func (h *hits) scan(r *reading, s span, in place) {
+	n := len(r.occurrences)
+	r.occurrences = h.filter.vocabulary.finder.find(r.occurrences, r.lower(s), s.start)
+	for _, o := range r.occurrences[n:] {
+		if h.filter.places[o.literal]&in != 0 {
+			h.add(o)
 		}
 	}
 }

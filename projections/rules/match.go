@@ -46,11 +46,12 @@ type textCondition struct {
 }
 
 // look says what the field text stands for.
-type look bool
+type look uint8
 
 const (
-	lookDecisive look = false // the decisive block
-	lookAll      look = true  // every block of every text
+	lookDecisive look = iota // the decisive block
+	lookAll                  // every block of every text
+	lookCodes                // the codes of errors, spelled out; the field any, too
 )
 
 // matches reports whether every condition holds. If so, r.found says where those on
@@ -201,7 +202,8 @@ const (
 	textStdout
 	textCommand
 	textProtocol
-	textBlocks // what textDecisive stands for at the second look; no key of match
+	textBlocks  // what textDecisive stands for at the second look; no key of match
+	textSpelled // and at the third, with textAny
 	textFieldCount
 )
 

@@ -151,7 +151,10 @@ func (r *reading) lower(s span) []byte { return r.low[s.start:s.end] }
 
 // span returns where the field's text lies; at says what textDecisive stands for.
 func (r *reading) span(f textField, at look) span {
-	if f == textDecisive && at == lookAll {
+	switch {
+	case at == lookCodes && (f == textDecisive || f == textAny):
+		f = textSpelled
+	case at == lookAll && f == textDecisive:
 		f = textBlocks
 	}
 	return r.fields[f]

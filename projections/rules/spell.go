@@ -1,0 +1,133 @@
+package rules
+
+import "bytes"
+
+// maxSpelled bounds how much of the codes of one failure is spelled out, in bytes.
+const maxSpelled = 200
+
+// spellCodes appends the codes of errors in an answer or the client's text as words, each
+// on a line of its own: a service that says CALL_LIMIT_EXCEEDED or tokenExpired tells in
+// words what failed. It reports whether there are any.
+func (r *reading) spellCodes() bool {
+	start := len(r.buf)
+	for i := range r.lines {
+		l := &r.lines[i]
+		if l.from <= fromStderr || !l.inBlock() && l.kind != kindHollow {
+			continue
+		}
+		for at := l.content; at < l.end && len(r.buf)-start < maxSpelled; {
+			code := nextCode(r.buf[at:l.end])
+			if code.start == code.end {
+				break
+			}
+			r.buf = append(appendSpelled(r.buf, r.buf[at+code.start:at+code.end]), '\n')
+			at += code.end
+		}
+	}
+	r.fields[textSpelled] = span{start, len(r.buf)}
+	r.lowerRest()
+	return len(r.buf) > start
+}
+
+// nextCode returns where the first code of an error lies in text: an identifier of
+// several words at its beginning, behind a colon or in brackets, that a colon, a bracket
+// or the end of a sentence follows. It is empty when there is none.
+func nextCode(text []byte) span {
+	for i := 0; i < len(text); {
+		if !isWordByte(text[i]) {
+			i++
+			continue
+		}
+		end := i + lenCodeToken(text[i:])
+		if hasWords(text[i:end]) && opensCode(text[:i]) && closesCode(text[end:]) {
+			return span{i, end}
+		}
+		i = end
+	}
+	return span{}
+}
+
+// lenCodeToken returns the length of the identifier that text begins with, parts that a
+// dot joins included.
+func lenCodeToken(text []byte) int {
+	n := 0
+	for n < len(text) && (isWordByte(text[n]) || text[n] == '.' && n+1 < len(text) && isUpper(text[n+1])) {
+		n++
+	}
+	return n
+}
+
+// hasWords reports an identifier of more than one word. The type of an exception is
+// none: it says what kind of program threw it.
+func hasWords(code []byte) bool {
+	if bytes.HasSuffix(code, []byte("Error")) || bytes.HasSuffix(code, []byte("Exception")) {
+		return false
+	}
+	for i := 1; i < len(code); i++ {
+		if startsWord(code, i) || code[i-1] == '_' && i > 1 && isLetter(code[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// startsWord reports a capital that begins another word, as in callLimit and HTTPError.
+func startsWord(code []byte, i int) bool {
+	return isUpper(code[i]) && (isLower(code[i-1]) || isUpper(code[i-1]) && i+1 < len(code) && isLower(code[i+1]))
+}
+
+func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
+
+func isLetter(c byte) bool { return isLower(c | ' ') }
+
+// namers stand before the name of something, which is no code of an error.
+var namers = newWordSet(`tool function method field parameter param argument arg variable var key property option setting column table
+	class module name attribute env id`)
+
+// opensCode reports whether a code may follow the text.
+func opensCode(before []byte) bool {
+	before = bytes.TrimRight(before, " '\"")
+	if len(before) == 0 {
+		return true
+	}
+	switch last := before[len(before)-1]; last {
+	case '(', '[':
+		return true
+	case ':':
+		word := before[:len(before)-1]
+		from := len(word)
+		for from > 0 && isWordByte(word[from-1]) {
+			from--
+		}
+		return !namers.has(bytes.ToLower(word[from:]))
+	default:
+		return bytes.HasSuffix(before, []byte("："))
+	}
+}
+
+// closesCode reports whether a code may stand before the text.
+func closesCode(after []byte) bool {
+	after = bytes.TrimLeft(after, "'\"!")
+	switch {
+	case len(after) == 0, bytes.IndexByte([]byte(":)],;."), after[0]) >= 0:
+		return true
+	}
+	return has(after, " (") || has(after, " [") || has(after, " - ") || has(after, "：")
+}
+
+// appendSpelled appends the words of an identifier, in lower case.
+func appendSpelled(dst, code []byte) []byte {
+	for i, c := range code {
+		switch {
+		case c == '_' || c == '.':
+			c = ' '
+		case i > 0 && startsWord(code, i):
+			dst = append(dst, ' ')
+		}
+		if isUpper(c) {
+			c |= ' '
+		}
+		dst = append(dst, c)
+	}
+	return dst
+}
