@@ -182,7 +182,7 @@ func (s *scrubber) varies(rest []byte, digits int) bool {
 func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 
 // measures follow amounts that were measured.
-var measures = newWordSet(`tokens retries bytes chars characters kib mib gib kb mb gb KiB MiB GiB kB KB MB GB`)
+var measures = newWordSet(`tokens retries credits bytes chars characters kib mib gib kb mb gb KiB MiB GiB kB KB MB GB`)
 
 // isMeasured reports whether what follows a number makes it an amount.
 func isMeasured(after []byte) bool {
@@ -210,7 +210,7 @@ const reach = 6
 // file; named are those before ids.
 var (
 	counted = newWordSet(`pid process line lineno column col position offset attempt attempts retry retries thread goroutine worker
-		iteration try laststreamid xid used remaining requested fd socket processed indexed embedded scanned elapsed_ms duration_ms latency_ms jan feb mar apr jun jul aug sep oct nov dec took after`)
+		iteration try laststreamid xid used remaining while requested fd socket processed indexed embedded scanned elapsed_ms duration_ms latency_ms jan feb mar apr jun jul aug sep oct nov dec took after`)
 	named = newWordSet(`id request_id requestid trace_id traceid session_id sessionid correlation_id correlationid ray span_id nonce state
 		request-id trace-id session-id req`)
 )

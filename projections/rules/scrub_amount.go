@@ -14,7 +14,8 @@ func (s *scrubber) duration(n int) {
 }
 
 // lenDone returns the length of how much of a whole is done, as in "4120 of 19800" and
-// "312/4800", where the first number has so many digits.
+// "312/4800", or of one size in two units, as in "[122/122b]", where the first number has
+// so many digits.
 func (s *scrubber) lenDone(rest []byte, digits int) int {
 	n := digits
 	switch after := rest[digits:]; {
@@ -27,6 +28,9 @@ func (s *scrubber) lenDone(rest []byte, digits int) int {
 	}
 	whole := lenDigits(rest[n:])
 	n += whole
+	if n < len(rest) && rest[n] == 'b' {
+		n++
+	}
 	if whole == 0 || n < len(rest) && (isWordByte(rest[n]) || rest[n] == '/' || rest[n] == '.') {
 		return 0
 	}
