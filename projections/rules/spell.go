@@ -20,13 +20,51 @@ func (r *reading) spellCodes() bool {
 			if code.start == code.end {
 				break
 			}
-			r.buf = append(appendSpelled(r.buf, r.buf[at+code.start:at+code.end]), '\n')
+			r.buf = appendSpelled(r.buf, r.buf[at+code.start:at+code.end])
 			at += code.end
+		}
+	}
+	for _, f := range []textField{textData, textBody, textError} {
+		for at := r.fields[f]; at.start < at.end && len(r.buf)-start < maxSpelled; {
+			r.buf, at.start = r.appendPair(at)
 		}
 	}
 	r.fields[textSpelled] = span{start, len(r.buf)}
 	r.lowerRest()
 	return len(r.buf) > start
+}
+
+// statusKeys are the keys under which JSON bodies hold an HTTP status, and kindKeys those
+// of codes that are no words to be shown, unlike tellingKeys.
+var (
+	statusKeys = newWordSet(`status code statuscode status_code httpstatus http_status httpcode http_code httpstatuscode cod`)
+	kindKeys   = newWordSet(`category errortype error_type subcode sub_code errorname error_name errorkey error_key subtype`)
+)
+
+// appendPair appends to the buffer what the first pair of a key and a value in the text at
+// s holds of a code: the status of an error as "status 503", or the words of a kind. It
+// returns the buffer and where the text goes on.
+func (r *reading) appendPair(s span) (buf []byte, next int) {
+	text := r.bytes(s)
+	open := bytes.IndexAny(text, "\"'")
+	if open < 0 {
+		return r.buf, s.end
+	}
+	end := closingQuote(text, open)
+	next = min(s.start+end+1, s.end)
+	value, ok := bytes.CutPrefix(bytes.TrimLeft(r.buf[next:s.end], " \n"), []byte(":"))
+	if !ok {
+		return r.buf, next
+	}
+	key := bytes.ToLower(text[open+1 : end])
+	value = bytes.TrimLeft(value, " \n\"'")
+	switch n := lenToken(value); {
+	case statusKeys.has(key) && n == 3 && lenDigits(value) == n && (value[0] == '4' || value[0] == '5'):
+		return append(append(append(r.buf, "status "...), value[:n]...), '\n'), next
+	case kindKeys.has(key) && hasWords(value[:n]):
+		return appendSpelled(r.buf, value[:n]), next
+	}
+	return r.buf, next
 }
 
 // nextCode returns where the first code of an error lies in text: an identifier of
@@ -115,7 +153,7 @@ func closesCode(after []byte) bool {
 	return has(after, " (") || has(after, " [") || has(after, " - ") || has(after, "：")
 }
 
-// appendSpelled appends the words of an identifier, in lower case.
+// appendSpelled appends the words of an identifier, in lower case, as one line.
 func appendSpelled(dst, code []byte) []byte {
 	for i, c := range code {
 		switch {
@@ -129,5 +167,5 @@ func appendSpelled(dst, code []byte) []byte {
 		}
 		dst = append(dst, c)
 	}
-	return dst
+	return append(dst, '\n')
 }

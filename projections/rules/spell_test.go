@@ -42,6 +42,28 @@ func TestACodeIsReadAsWords(t *testing.T) {
 	}
 }
 
+func TestAStatusInABodyIsRead(t *testing.T) {
+	set := rules.Default()
+	for body, want := range map[string]rules.Class{
+		`{"code":503,"msg":"fail"}`:                           rules.ClassServerError,
+		`{"error":{"statusCode": "429","message":"fail"}}`:    rules.ClassRateLimit,
+		`API answered {'status': 401, 'title': 'Problem'}`:    rules.ClassAuth,
+		`{"status":404,"title":"Problem"}`:                    rules.ClassToolError,
+		`{"count":503,"title":"Problem"}`:                     rules.ClassToolError,
+		`{"code":50300,"title":"Problem"}`:                    rules.ClassToolError,
+		`{"code":503,"message":"Deal not found"}`:             rules.ClassServerError,
+		`{"status":"error","category":"INVALID_CREDENTIALS"}`: rules.ClassAuth,
+		`{"status":"error","category":"CRM"}`:                 rules.ClassToolError,
+		`{"code":503`:                                         rules.ClassServerError,
+		`{"code":`:                                            rules.ClassUnknown,
+		`{"code`:                                              rules.ClassToolError,
+	} {
+		if v := set.Classify(events.Evidence{Phase: events.PhaseCallTool, Error: body}); v.Class != want {
+			t.Errorf("%s: got %s by %s, want %s", body, v.Class, v.Rule, want)
+		}
+	}
+}
+
 // What a program writes is full of names that are no codes of errors.
 func TestStandardErrorHasNoCodes(t *testing.T) {
 	s := mustParse(t, withRules(spelling))
