@@ -236,7 +236,9 @@ var exitWords = [][]byte{
 	[]byte("exited with status "),
 }
 
-// readExit finds the exit code, in the client's text when it was not seen itself.
+// readExit finds the exit code, in the client's text when it was not seen itself. In a
+// call that text may be the tool's, about what the tool ran: there nothing but words of
+// the end of a server may stand before it.
 func (r *reading) readExit() {
 	if r.e.ExitCode != nil {
 		r.exit, r.exited = int64(*r.e.ExitCode), true
@@ -247,8 +249,8 @@ func (r *reading) readExit() {
 		return
 	}
 	for _, words := range exitWords {
-		_, after, ok := bytes.Cut(low, words)
-		if !ok {
+		before, after, ok := bytes.Cut(low, words)
+		if !ok || r.e.Phase == events.PhaseCallTool && !isHollow(low[:len(before)+len(words)]) {
 			continue
 		}
 		n, digits := int64(0), 0
