@@ -46,7 +46,12 @@ func signatureOf(rule *rule, r *reading, d block) string {
 		part(e.Signal)
 	}
 	number(int64(e.HTTPStatus))
-	signed = append(append(signed, scopeOf(r.bytes(r.fields[textChallenge]))...), 0)
+	signed = append(append(signed, r.bytes(r.challenged("scope"))...), 0)
+	for _, name := range []string{"error", "error_description"} {
+		if said := r.challenged(name); said.start < said.end {
+			signed = append(r.appendScrubbed(signed, said, nil), 0)
+		}
+	}
 	if e.JSONRPCCode != nil && !r.hollowAnswer() {
 		number(int64(*e.JSONRPCCode))
 	}
@@ -58,18 +63,24 @@ func signatureOf(rule *rule, r *reading, d block) string {
 	return string(name[:])
 }
 
-// scopeOf returns the scope that a WWW-Authenticate header asks for.
-func scopeOf(challenge []byte) []byte {
-	_, after, ok := bytes.Cut(challenge, []byte("scope="))
-	if !ok {
-		return nil
+// challenged returns where the value of a parameter of the WWW-Authenticate header lies,
+// such as the scope that it asks for.
+func (r *reading) challenged(name string) span {
+	s := r.fields[textChallenge]
+	at := bytes.Index(r.bytes(s), []byte(name+"="))
+	if at < 0 {
+		return span{}
 	}
-	if value, quoted := bytes.CutPrefix(after, []byte(`"`)); quoted {
-		after, _, _ = bytes.Cut(value, []byte(`"`))
-		return after
+	s.start += at + len(name) + len("=")
+	end := ","
+	if bytes.HasPrefix(r.bytes(s), []byte(`"`)) {
+		s.start++
+		end = `"`
 	}
-	after, _, _ = bytes.Cut(after, []byte(","))
-	return after
+	if n := bytes.Index(r.bytes(s), []byte(end)); n >= 0 {
+		s.end = s.start + n
+	}
+	return s
 }
 
 // endedInRace reports the end of a process, of which the exit and the broken stream
