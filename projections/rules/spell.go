@@ -5,14 +5,14 @@ import "bytes"
 // maxSpelled bounds how much of the codes of one failure is spelled out, in bytes.
 const maxSpelled = 200
 
-// spellCodes appends the codes of errors in an answer or the client's text as words, each
-// on a line of its own: a service that says CALL_LIMIT_EXCEEDED or tokenExpired tells in
-// words what failed. It reports whether there are any.
+// spellCodes appends the codes of errors as words, each on a line of its own: a service
+// that says CALL_LIMIT_EXCEEDED or tokenExpired tells in words what failed. It reports
+// whether there are any.
 func (r *reading) spellCodes() bool {
 	start := len(r.buf)
 	for i := range r.lines {
 		l := &r.lines[i]
-		if l.from <= fromStderr || !l.inBlock() && l.kind != kindHollow {
+		if !r.mayHoldCode(i) {
 			continue
 		}
 		for at := l.content; at < l.end && len(r.buf)-start < maxSpelled; {
@@ -32,6 +32,16 @@ func (r *reading) spellCodes() bool {
 	r.fields[textSpelled] = span{start, len(r.buf)}
 	r.lowerRest()
 	return len(r.buf) > start
+}
+
+// mayHoldCode reports whether line i is of an answer or the client's text. Of what a program
+// writes, which is full of names, it must announce the error that decides, or belong to it.
+func (r *reading) mayHoldCode(i int) bool {
+	l := &r.lines[i]
+	if l.from <= fromStderr {
+		return (l.kind == kindProp || l.kind >= kindError) && r.decisive.from <= i && i < r.decisive.to
+	}
+	return l.inBlock() || l.kind == kindHollow
 }
 
 // statusKeys are the keys under which JSON bodies hold an HTTP status, and kindKeys those

@@ -65,10 +65,19 @@ func TestAStatusInABodyIsRead(t *testing.T) {
 }
 
 // What a program writes is full of names that are no codes of errors.
-func TestStandardErrorHasNoCodes(t *testing.T) {
+func TestStandardErrorHasACodeWhereItAnnouncesAnError(t *testing.T) {
 	s := mustParse(t, withRules(spelling))
-	if got := s.Classify(events.Evidence{StderrTail: "Error: CALL_LIMIT_EXCEEDED"}).Rule; got != "weak" {
-		t.Errorf("got rule %s, want weak", got)
+	for text, want := range map[string]string{
+		"Starting\nError: CALL_LIMIT_EXCEEDED":             "words",
+		"CrmError: callLimitExceeded\n    at f (a.js:1)":   "words",
+		"Error: no room {\n  code: 'callLimitExceeded'\n}": "words",
+		"limit: CALL_LIMIT_EXCEEDED":                       "weak",
+		"Error: no room\nCALL_LIMIT_EXCEEDED: 0":           "weak",
+		"warning: CALL_LIMIT_EXCEEDED":                     "last",
+	} {
+		if got := s.Classify(events.Evidence{StderrTail: text}).Rule; got != want {
+			t.Errorf("%q: got rule %s, want %s", text, got, want)
+		}
 	}
 }
 
