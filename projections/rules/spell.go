@@ -87,7 +87,7 @@ func nextCode(text []byte) span {
 			continue
 		}
 		end := i + lenCodeToken(text[i:])
-		if hasWords(text[i:end]) && opensCode(text[:i]) && closesCode(text[end:]) {
+		if hasWords(text[i:end]) && !namesFunction(text[i:end]) && opensCode(text[:i]) && closesCode(text[end:]) {
 			return span{i, end}
 		}
 		i = end
@@ -127,6 +127,18 @@ func startsWord(code []byte, i int) bool {
 func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
 
 func isLetter(c byte) bool { return isLower(c | ' ') }
+
+// functionVerbs begin the names of functions and tests.
+var functionVerbs = newWordSet(`test check get set on handle validate`)
+
+// namesFunction reports an identifier such as checkTokenExpired.
+func namesFunction(code []byte) bool {
+	n := 1
+	for n < len(code) && isLetter(code[n]) && !startsWord(code, n) {
+		n++
+	}
+	return functionVerbs.has(bytes.ToLower(code[:n]))
+}
 
 // namers stand before the name of something, which is no code of an error.
 var namers = newWordSet(`tool function method field parameter param argument arg variable var key property option setting column table

@@ -9,7 +9,7 @@ import (
 
 // spelling has a rule for words, and a weak one for all else.
 const spelling = `
-  - {id: words, match: {text: '^call limit (?P<what>exceeded)$'}, unless: {text: 'no matter'}, class: rate_limit, disposition: transient, hint: 'It is {what|too much}.'}
+  - {id: words, match: {text: '^(?:test )?call limit (?P<what>exceeded)$'}, unless: {text: 'no matter'}, class: rate_limit, disposition: transient, hint: 'It is {what|too much}.'}
   - {id: weak, match: {any: '\S'}, class: tool_error, disposition: deterministic, weak: true}
 `
 
@@ -31,6 +31,7 @@ func TestACodeIsReadAsWords(t *testing.T) {
 		{"not as one of the values that were expected", "expected 'OK' | 'CALL_LIMIT_EXCEEDED'", "weak"},
 		{"not as a part of a longer one", "CALL_LIMIT_EXCEEDED_TWICE", "weak"},
 		{"not against what is said besides", "CALL_LIMIT_EXCEEDED: no matter", "weak"},
+		{"not as the name of a test", "a test failed (test_call_limit_exceeded)", "weak"},
 		{"not the type of an exception", "CallLimitExceededException: no", "weak"},
 	} {
 		if got := s.ClassifyUncached(events.Evidence{Error: tc.text}).Rule; got != tc.want {
