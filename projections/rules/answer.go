@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -77,15 +78,16 @@ func startsHTML(text []byte) bool {
 }
 
 // appendAnswer appends what a body says in words, on one line: the telling values of
-// JSON, the visible text of HTML, else the text itself.
+// JSON, or all if those are no words, the visible text of HTML, else the text itself.
 func appendAnswer(dst, body []byte) []byte {
 	body = bytes.TrimLeft(body, " \n")
 	switch {
 	case len(body) == 0:
 		return dst
 	case body[0] == '{' || body[0] == '[':
-		if words := appendJSONWords(dst, body, false); len(words) > len(dst) {
-			return words
+		told := appendJSONWords(dst, body, false)
+		if bytes.ContainsFunc(told[len(dst):], unicode.IsLetter) {
+			return told
 		}
 		return appendJSONWords(dst, body, true)
 	case startsHTML(body):
