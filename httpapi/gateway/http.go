@@ -206,7 +206,13 @@ func (g *Gateway) get(w http.ResponseWriter, r *http.Request, v *view) error {
 		if read := r.Header.Get("Last-Event-Id"); read != "" && read != strconv.FormatInt(sent, 10) {
 			g.missed(c)
 		}
-		if beginStream(w) != nil || c.prime(w, sent) != nil || c.outbox.serve(ctx, w) != nil {
+		begin := func() error {
+			if err := beginStream(w); err != nil {
+				return err
+			}
+			return c.prime(w, sent)
+		}
+		if c.outbox.serve(ctx, w, begin) != nil {
 			g.missed(c)
 		}
 	})

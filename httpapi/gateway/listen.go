@@ -80,10 +80,17 @@ func (g *Gateway) grant(ctx context.Context, x *exchange, l *listening, asked mc
 // is the service that ends the stream, it says so.
 func (l *listening) serve(ctx context.Context, w http.ResponseWriter) {
 	acknowledged := notification(mcp.MethodNotificationSubscriptionsAcknowledged, l.params(map[string]json.RawMessage{"notifications": encoded(l.filter)}))
-	if beginStream(w) != nil || writeEvent(w, 0, acknowledged) != nil {
-		return
+	begin := func() error {
+		if err := beginStream(w); err != nil {
+			return err
+		}
+		return writeEvent(w, 0, acknowledged)
 	}
-	if !l.filter.IsEmpty() && l.outbox.serve(ctx, w) != nil {
+	serve := func() error { return l.outbox.serve(ctx, w, begin) }
+	if l.filter.IsEmpty() {
+		serve = begin
+	}
+	if serve() != nil {
 		return
 	}
 	if ctx.Err() == nil || errors.Is(context.Cause(ctx), errStopping) {

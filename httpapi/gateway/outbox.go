@@ -147,12 +147,16 @@ func (o *outbox) leave(r *reader) {
 }
 
 // serve sends what there is to hear until ctx ends, or until the client counts as gone,
-// which is the error.
-func (o *outbox) serve(ctx context.Context, w http.ResponseWriter) error {
+// which is the error. The stream has its place among those of the client before begin
+// lets the client know that it is open.
+func (o *outbox) serve(ctx context.Context, w http.ResponseWriter, begin func() error) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	r := o.join(end)
 	defer o.leave(r)
+	if err := begin(); err != nil {
+		return err
+	}
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	for {
