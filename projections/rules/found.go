@@ -18,7 +18,8 @@ func (h *hits) match(p *pattern, r *reading, f textField, s span) found {
 	case h.filter == nil:
 		return p.foundIf(p.re.regexp().Match(p.of(r, s)), s)
 	case p.literals.empty() || !scanned(f):
-		return p.foundIf(p.possible(r, s) && p.re.matches(&r.tries, p.of(r, s)), s)
+		may := p.possible(r, s) && p.literals.mayOccur(r.lower(s)) && p.also.mayOccur(r.lower(s))
+		return p.foundIf(may && p.re.matches(&r.tries, p.of(r, s)), s)
 	}
 	var first found
 	tries := 0

@@ -18,7 +18,7 @@ func isASCII(runes []rune) bool {
 
 // Bounds on the literals taken from one pattern.
 const (
-	maxLiterals = 32 // beyond that many a pattern counts as having none
+	maxLiterals = 128 // beyond that many a pattern counts as having none
 	minLiteral  = 3  // shorter ones hit too often, in bytes
 	maxClass    = 10 // characters of a class that are spelt out
 )

@@ -50,6 +50,18 @@ type literalSet struct {
 
 func (s *literalSet) empty() bool { return len(s.literals) == 0 }
 
+// fewLiterals is how many are looked for one by one in a text that was not looked through
+// for all.
+const fewLiterals = 4
+
+// mayOccur reports whether a lower-case text holds one of the set, if it has any, and few.
+func (s *literalSet) mayOccur(low []byte) bool {
+	if s.empty() || len(s.literals) > fewLiterals {
+		return true
+	}
+	return slices.ContainsFunc(s.literals, func(lit string) bool { return bytes.Contains(low, []byte(lit)) })
+}
+
 // compilePattern compiles a pattern as rules write it. Each of its alternatives
 // becomes a pattern of its own, in their order, since the literals of one tell more
 // than those that all have in common.
