@@ -52,7 +52,7 @@ func (s *literalSet) empty() bool { return len(s.literals) == 0 }
 
 // fewLiterals is how many are looked for one by one in a text that was not looked through
 // for all.
-const fewLiterals = 4
+const fewLiterals = 10
 
 // mayOccur reports whether a lower-case text holds one of the set, if it has any, and few.
 func (s *literalSet) mayOccur(low []byte) bool {
