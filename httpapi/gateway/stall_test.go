@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -155,7 +156,7 @@ func TestASessionHasFewStreamsThoughOneIsNotRead(t *testing.T) {
 		}()
 	}
 	for range 2 {
-		if err := <-ended; err != io.EOF {
+		if err := <-ended; !errors.Is(err, io.EOF) {
 			t.Errorf("of six streams that are read more than four go on: %v", err)
 		}
 	}

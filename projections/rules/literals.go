@@ -19,8 +19,8 @@ func isASCII(runes []rune) bool {
 // Bounds on the literals taken from one pattern.
 const (
 	maxLiterals = 128 // beyond that many a pattern counts as having none
-	minLiteral  = 3  // shorter ones hit too often, in bytes
-	maxClass    = 10 // characters of a class that are spelt out
+	minLiteral  = 3   // shorter ones hit too often, in bytes
+	maxClass    = 10  // characters of a class that are spelt out
 )
 
 // requiredLiterals returns lower-case strings of which every match of the tree
