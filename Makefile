@@ -1,7 +1,7 @@
 # mcpledger: what a developer and CI run. "make verify" is the whole of it.
 
 GO       ?= go
-FUZZTIME ?= 10s
+FUZZTIME ?= 20000x
 SOAK     ?= 1h
 
 GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
@@ -27,11 +27,14 @@ test: ## Run the tests
 race: ## Run the tests under the race detector
 	$(GO) test -race ./...
 
+# Fuzzing is bounded by executions: up to Go 1.26 a bound in time fails a target now and
+# then with "context deadline exceeded" (go.dev/issue/75804).
 .PHONY: fuzz
-fuzz: ## Fuzz each target for FUZZTIME (10s)
+fuzz: ## Fuzz each target for FUZZTIME (20000x)
 	@grep -rEo '^func Fuzz[A-Za-z0-9_]+' --include='*_test.go' . | while IFS=: read -r file func; do \
 		echo "fuzz $${func#func } in $$(dirname "$$file")"; \
-		$(GO) test "$$(dirname "$$file")" -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME); \
+		$(GO) test "$$(dirname "$$file")" -run '^$$' -fuzz "^$${func#func }\$$" \
+			-fuzztime $(FUZZTIME) -fuzzminimizetime 100x; \
 	done
 
 .PHONY: lint
