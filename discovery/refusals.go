@@ -20,18 +20,17 @@ const onUseInterval = time.Minute
 // skipped server has it attempted first, once a minute at most; one whose server has
 // no outcome yet waits for it. Neither waits longer than the call may.
 func (s *Service) refusal(ctx context.Context, p *pendingCall) *CallFailure {
+	v := p.view
+	discovering := v.State == projections.StateDiscovering
+	if !discovering && (v.State != projections.StateSkipped || !probed(v.Skip)) {
+		return s.refusalNow(p)
+	}
 	ctx, cancel := s.within(ctx, p.silence, context.DeadlineExceeded)
 	defer cancel()
-	v := p.view
-	switch {
-	case v.State == projections.StateDiscovering:
+	if discovering {
 		s.awaitOutcome(ctx, p.Server)
-	case v.State == projections.StateSkipped && probed(v.Skip):
+	} else if attempted, err := s.probeOnUse(ctx, p.server); err != nil || !attempted {
 		// Where no attempt can be recorded, the refusal cannot be either, and says so.
-		if attempted, err := s.probeOnUse(ctx, p.server); err != nil || !attempted {
-			return s.refusalNow(p)
-		}
-	default:
 		return s.refusalNow(p)
 	}
 	if err := s.resolve(p); err != nil {

@@ -11,8 +11,9 @@ import (
 	"mcpledger/httpapi/api"
 )
 
-// completionPatience is how long a shell waits for the names of servers.
-const completionPatience = 2 * time.Second
+// completionPatience is how long a shell waits for the names of servers; in tests, which
+// run beside many others, it waits longer.
+var completionPatience = 2 * time.Second
 
 // addCompletions has a shell complete the words that flags take, and the names of
 // servers. A command that takes a file leaves them to the shell.

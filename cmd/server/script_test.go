@@ -16,7 +16,12 @@ import (
 )
 
 // programs are those that tests can start by name; each is this test binary.
-var programs = map[string]func(){"server": main, "mcpledger": main}
+var programs = map[string]func(){"server": patientMain, "mcpledger": patientMain}
+
+func patientMain() {
+	completionPatience = patience
+	main()
+}
 
 func TestMain(m *testing.M) {
 	mcptest.ServeIfFake()
