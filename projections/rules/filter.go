@@ -13,22 +13,26 @@ type filter struct {
 	from       []int32     // by literal: where its uses begin; they end where the next one's do
 	uses       []use       // in one piece, since they are asked for in no order
 	places     []place     // by literal: where it is looked for
-	conditions []condition // by textCondition.id
+	parts      []part      // of the conditions on texts
 	always     ruleBits    // the rules that can match whatever the text is
 }
 
 // use is one pattern that a literal is looked for.
 type use struct {
-	mask      uint64 // the pattern's bit among those of its condition
-	condition int32
-	set       uint8 // 0: the literal is in pattern.literals; 1: in pattern.also
+	mask uint64 // the pattern's bit among those of its part
+	part int32
+	set  uint8 // 0: the literal is in pattern.literals; 1: in pattern.also
 }
 
-// condition is what the filter knows of a textCondition.
-type condition struct {
-	single uint64 // its patterns whose also is empty, a bit each
-	rule   int32  // that can match when one of its patterns can; noRule: none
+// part is what the filter knows of some patterns of a textCondition, a bit each.
+type part struct {
+	single uint64 // those whose also is empty
+	always uint64 // those that no literal rules out
+	rule   int32  // that can match when one of them can; noRule: none
 }
+
+// partSize is how many patterns of a condition are a part, at most.
+const partSize = 64
 
 // noRule stands for a rule where there is none.
 const noRule = -1
@@ -99,23 +103,26 @@ func (b *filterBuilder) matcher(m *matcher, best *textCondition, rule int32) {
 		if c.field == textError {
 			at = inError
 		}
-		c.id = int32(len(b.conditions))
-		for j, p := range c.patterns {
-			bit := uint64(1) << min(j, lastBit)
-			if p.literals.empty() || !scanned(c.field) {
-				c.always |= bit
+		c.part = int32(len(b.parts))
+		for patterns := range slices.Chunk(c.patterns, partSize) {
+			known := part{rule: noRule}
+			if c == best {
+				known.rule = rule
 			}
-			if p.also.empty() {
-				c.single |= bit
+			id := int32(len(b.parts))
+			for j, p := range patterns {
+				bit := uint64(1) << j
+				if p.literals.empty() || !scanned(c.field) {
+					known.always |= bit
+				}
+				if p.also.empty() {
+					known.single |= bit
+				}
+				b.add(&p.literals, at, use{bit, id, 0})
+				b.add(&p.also, at, use{bit, id, 1})
 			}
-			b.add(&p.literals, at, use{bit, c.id, 0})
-			b.add(&p.also, at, use{bit, c.id, 1})
+			b.parts = append(b.parts, known)
 		}
-		known := condition{c.single, noRule}
-		if c == best {
-			known.rule = rule
-		}
-		b.conditions = append(b.conditions, known)
 	}
 }
 
@@ -126,9 +133,6 @@ func (b *filterBuilder) add(set *literalSet, at place, u use) {
 		}
 	}
 }
-
-// lastBit is the bit that the patterns of a condition share for which no bit is left.
-const lastBit = 63
 
 // selective returns the condition whose patterns all have literals in a text that is
 // looked through; of several the one whose shortest literal is longest, and nil when

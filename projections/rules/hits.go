@@ -6,8 +6,8 @@ type hits struct {
 	rules   ruleBits // the rules that can match
 	list    []hit
 	last    []int32 // by literal: 1 + the index in list of its last hit; 0: none
-	seen    []seen  // by condition
-	touched []int32 // the conditions of which something was seen
+	seen    []seen  // by part of the filter
+	touched []int32 // the parts of which something was seen
 }
 
 // hit is an occurrence of a literal in a reading's buffer.
@@ -16,21 +16,26 @@ type hit struct {
 	before int32 // 1 + the index of the hit of the same literal before it; 0: none
 }
 
-// seen says of which patterns of a condition, a bit each, a literal was seen: of the set
-// in use.set.
+// seen says of which patterns of a part, a bit each, a literal was seen: of the set in
+// use.set.
 type seen [2]uint64
 
-// worth returns which patterns can match as far as literals tell, given those that have
-// one set of literals alone.
-func (s *seen) worth(single uint64) uint64 { return s[0] & (s[1] | single) }
+// worth returns which patterns of a part can match as far as literals tell.
+func (h *hits) worth(part int32) uint64 {
+	if h.filter == nil {
+		return ^uint64(0)
+	}
+	p, s := &h.filter.parts[part], &h.seen[part]
+	return s[0]&(s[1]|p.single) | p.always
+}
 
 // find fills h with what f finds in the texts of r, for a set of so many rules.
 func (h *hits) find(f *filter, r *reading, rules int) {
 	for i := range h.list {
 		h.last[h.list[i].literal] = 0
 	}
-	for _, c := range h.touched {
-		h.seen[c] = seen{}
+	for _, part := range h.touched {
+		h.seen[part] = seen{}
 	}
 	h.filter, h.list, h.touched, h.rules = f, h.list[:0], h.touched[:0], h.rules[:0]
 	if f == nil {
@@ -42,8 +47,8 @@ func (h *hits) find(f *filter, r *reading, rules int) {
 	if literals := len(f.places); len(h.last) < literals {
 		h.last = make([]int32, literals)
 	}
-	if len(h.seen) < len(f.conditions) {
-		h.seen = make([]seen, len(f.conditions))
+	if len(h.seen) < len(f.parts) {
+		h.seen = make([]seen, len(f.parts))
 	}
 	h.gather(r)
 	h.rules = append(h.rules, f.always...)
@@ -61,10 +66,9 @@ func (h *hits) findIn(r *reading, s span) {
 
 // pick adds the rules that can match as far as literals tell.
 func (h *hits) pick() {
-	f := h.filter
-	for _, i := range h.touched {
-		if c := &f.conditions[i]; c.rule != noRule && h.seen[i].worth(c.single) != 0 {
-			h.rules.set(int(c.rule))
+	for _, part := range h.touched {
+		if rule := h.filter.parts[part].rule; rule != noRule && h.worth(part) != 0 {
+			h.rules.set(int(rule))
 		}
 	}
 }
@@ -118,9 +122,9 @@ func (h *hits) add(o occurrence) {
 	uses := h.filter.usesOf(o.literal)
 	for i := range uses {
 		u := &uses[i]
-		s := &h.seen[u.condition]
+		s := &h.seen[u.part]
 		if *s == (seen{}) {
-			h.touched = append(h.touched, u.condition)
+			h.touched = append(h.touched, u.part)
 		}
 		s[u.set&1] |= u.mask
 	}

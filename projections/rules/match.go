@@ -40,9 +40,7 @@ type flagCondition struct {
 type textCondition struct {
 	field    textField
 	patterns []*pattern
-	id       int32  // among the conditions of the set
-	always   uint64 // the patterns, a bit each, that no filter can rule out
-	single   uint64 // those that have one set of literals at most
+	part     int32 // of the set's filter: the first one of its patterns
 }
 
 // look says what the field text stands for.
@@ -128,19 +126,14 @@ func (c *numberCondition) holds(r *reading) bool {
 // first returns where the first pattern that matches the field does.
 func (c *textCondition) first(r *reading, at look) found {
 	s := r.span(c.field, at)
-	worth := ^uint64(0)
-	if r.hits.filter != nil {
-		worth = r.hits.seen[c.id].worth(c.single) | c.always
-	}
-	for worth != 0 {
-		i := bits.TrailingZeros64(worth)
-		worth &^= 1 << i
-		for ; i < len(c.patterns); i++ { // one pattern, or all those that share the last bit
+	for part, from := c.part, 0; from < len(c.patterns); part, from = part+1, from+partSize {
+		for worth := r.hits.worth(part); worth != 0; worth &= worth - 1 {
+			i := from + bits.TrailingZeros64(worth)
+			if i >= len(c.patterns) {
+				break
+			}
 			if m := r.hits.match(c.patterns[i], r, c.field, s); m.pattern != nil {
 				return m
-			}
-			if i < lastBit {
-				break
 			}
 		}
 	}
