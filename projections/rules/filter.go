@@ -41,7 +41,7 @@ const noRule = -1
 type place uint8
 
 const (
-	inError  place = 1 << iota // the client's text
+	inFields place = 1 << iota // the fields that are cut into lines
 	inBlocks                   // the copies of the lines
 )
 
@@ -99,9 +99,9 @@ type sought struct {
 func (b *filterBuilder) matcher(m *matcher, best *textCondition, rule int32) {
 	for i := 0; m != nil && i < len(m.texts); i++ {
 		c := &m.texts[i]
-		at := inBlocks
-		if c.field == textError {
-			at = inError
+		at := inFields
+		if c.field == textDecisive || c.field == textBlocks || c.field == textAny {
+			at = inBlocks
 		}
 		c.part = int32(len(b.parts))
 		for patterns := range slices.Chunk(c.patterns, partSize) {
@@ -156,7 +156,12 @@ func (m *matcher) selective() *textCondition {
 }
 
 // scanned reports whether the field's text is looked through for literals: the blocks
-// and the client's text. The other texts are long, or short and seldom asked for.
+// and the texts that are cut into lines. The others are seldom asked for.
 func scanned(f textField) bool {
-	return f == textDecisive || f == textBlocks || f == textAny || f == textError
+	switch f {
+	case textDecisive, textBlocks, textAny, textStdout, textStderr, textMessage, textError:
+		return true
+	default:
+		return false
+	}
 }

@@ -73,19 +73,18 @@ func (h *hits) pick() {
 	}
 }
 
-// gather adds the literals that were found on the lines, at their places in the client's
-// text and in the copies of the lines, which are the texts that are looked through.
+// gather adds the literals that were found on the lines, at their places in the fields
+// and in the copies of the lines, which are the texts that are looked through.
 func (h *hits) gather(r *reading) {
 	client, covered := r.fields[textError], false
 	for i := range r.lines {
 		l := &r.lines[i]
-		inClient := client.start <= l.start && l.end <= client.end
-		covered = covered || inClient
+		covered = covered || client.start <= l.start && l.end <= client.end
 		found := r.occurrences[l.found.start:l.found.end]
 		for j := range found {
 			o := &found[j]
 			places := h.filter.places[o.literal]
-			if inClient && places&inError != 0 {
+			if places&inFields != 0 {
 				h.add(*o)
 			}
 			if l.copy > 0 && places&inBlocks != 0 && int(o.start) >= l.content {
@@ -95,7 +94,7 @@ func (h *hits) gather(r *reading) {
 		}
 	}
 	if !covered { // its lines are of another text, in which a body's words stand in for the body
-		h.scan(r, client, inError)
+		h.scan(r, client, inFields)
 	}
 }
 
