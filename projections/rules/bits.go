@@ -10,6 +10,13 @@ func newRuleBits(rules int) ruleBits { return make(ruleBits, (rules+63)/64) }
 
 func (b ruleBits) set(i int) { b[i/64] |= 1 << (i % 64) }
 
+// and leaves the rules that are in other too.
+func (b ruleBits) and(other ruleBits) {
+	for i := range b {
+		b[i] &= other[i]
+	}
+}
+
 // next returns the first rule from i on, below limit; limit when there is none.
 func (b ruleBits) next(i, limit int) int {
 	for i < limit {

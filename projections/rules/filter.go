@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// filter knows what the literals tell that were found in a text: which rules of a set can
-// match at all, and where a pattern is worth trying.
+// filter knows which rules of a set can match at all, by what is not text and by the
+// literals that were found in the texts, and where a pattern is worth trying.
 type filter struct {
 	vocabulary *vocabulary // of the words of the lexicon and the literals of all patterns
 	from       []int32     // by literal: where its uses begin; they end where the next one's do
@@ -15,6 +15,7 @@ type filter struct {
 	places     []place     // by literal: where it is looked for
 	parts      []part      // of the conditions on texts
 	always     ruleBits    // the rules that can match whatever the text is
+	screen     screen      // of what is not text
 }
 
 // use is one pattern that a literal is looked for.
@@ -52,7 +53,7 @@ func (f *filter) usesOf(literal int32) []use {
 
 // newFilter builds the filter of a set's rules.
 func newFilter(s *Set) *filter {
-	f := &filter{always: newRuleBits(len(s.rules))}
+	f := &filter{always: newRuleBits(len(s.rules)), screen: newScreen(s.rules)}
 	b := filterBuilder{filter: f, sought: map[string][]sought{}}
 	for i := range s.rules {
 		r := &s.rules[i]

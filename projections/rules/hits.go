@@ -52,7 +52,7 @@ func (h *hits) find(f *filter, r *reading, rules int) {
 	}
 	h.gather(r)
 	h.rules = append(h.rules, f.always...)
-	h.pick()
+	h.pick(r)
 }
 
 // findIn adds what the filter finds in the text of blocks at s, which came to the reading
@@ -60,17 +60,19 @@ func (h *hits) find(f *filter, r *reading, rules int) {
 func (h *hits) findIn(r *reading, s span) {
 	if h.filter != nil {
 		h.scan(r, s, inBlocks)
-		h.pick()
+		h.pick(r)
 	}
 }
 
-// pick adds the rules that can match as far as literals tell.
-func (h *hits) pick() {
+// pick adds the rules that can match as far as literals tell, and leaves out those that
+// cannot by what is not text.
+func (h *hits) pick(r *reading) {
 	for _, part := range h.touched {
 		if rule := h.filter.parts[part].rule; rule != noRule && h.worth(part) != 0 {
 			h.rules.set(int(rule))
 		}
 	}
+	h.filter.screen.apply(h.rules, r)
 }
 
 // gather adds the literals that were found on the lines, at their places in the fields

@@ -110,8 +110,10 @@ func (c *enumCondition) holds(r *reading) bool {
 	return slices.Contains(c.values, r.enum(c.field))
 }
 
-func (c *numberCondition) holds(r *reading) bool {
-	n, seen := r.number(c.field)
+func (c *numberCondition) holds(r *reading) bool { return c.has(r.number(c.field)) }
+
+// has reports whether the condition holds for a number, or for one that was not seen.
+func (c *numberCondition) has(n int64, seen bool) bool {
 	if !seen {
 		return c.absent
 	}
@@ -160,6 +162,7 @@ const (
 	enumErrorKind
 	enumSignal
 	enumEndedBy
+	enumFieldCount
 )
 
 const (
@@ -178,6 +181,7 @@ const (
 const (
 	flagSessionSent flagField = iota
 	flagDispatched
+	flagFieldCount
 )
 
 const (
