@@ -31,10 +31,10 @@ type reading struct {
 
 // read takes in the evidence, and finds the literals of the vocabulary on its lines.
 func (r *reading) read(e *events.Evidence, v *vocabulary) {
-	*r = reading{
-		e: *e, buf: r.buf[:0], low: r.low[:0], lines: r.lines[:0], occurrences: r.occurrences[:0],
-		hits: r.hits, tries: r.tries, found: r.found[:0], signed: r.signed[:0], shown: r.shown[:0],
-	}
+	r.e = *e
+	r.buf, r.low, r.lines, r.occurrences = r.buf[:0], r.low[:0], r.lines[:0], r.occurrences[:0]
+	r.found, r.signed, r.shown = r.found[:0], r.signed[:0], r.shown[:0]
+	r.fields, r.decisive, r.exit, r.exited = [textFieldCount]span{}, block{}, 0, false
 	r.field(textCommand, e.Command)
 	r.field(textProtocol, e.ProtocolVersion)
 	r.field(textChallenge, e.WWWAuthenticate)
