@@ -19,6 +19,7 @@ func isASCII(runes []rune) bool {
 // Bounds on the literals taken from one pattern.
 const (
 	maxLiterals = 128 // beyond that many a pattern counts as having none
+	maxCross    = 32  // that are made of parts of a pattern that have several each
 	minLiteral  = 3   // shorter ones hit too often, in bytes
 	maxClass    = 10  // characters of a class that are spelt out
 )
@@ -199,7 +200,11 @@ func literalsOfAlternate(subs []*syntax.Regexp) need {
 
 // cross returns every a followed by every b; nil when b is nil or they are too many.
 func cross(a, b []string) []string {
-	if b == nil || len(a)*len(b) > maxLiterals {
+	most := maxLiterals
+	if len(a) > 1 && len(b) > 1 {
+		most = maxCross
+	}
+	if b == nil || len(a)*len(b) > most {
 		return nil
 	}
 	out := make([]string, 0, len(a)*len(b))
