@@ -5,10 +5,12 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// maxAnswerBytes bounds what is taken from one body, in bytes.
+// maxAnswerBytes is how much of a body is enough, in bytes: no further value of JSON is
+// taken, and of another text no further character.
 const maxAnswerBytes = 400
 
 // bodyIn returns where a JSON value or HTML begins in a client's text; -1 when none
@@ -44,7 +46,7 @@ func startsBody(text []byte) bool {
 }
 
 // lenBody returns how far the body goes that text begins with: HTML to the end, JSON
-// to the bracket that closes it.
+// or a Python dictionary to the bracket that closes it.
 func lenBody(text []byte) int {
 	if text[0] == '<' {
 		return len(text)
@@ -52,7 +54,7 @@ func lenBody(text []byte) int {
 	depth := 0
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
-		case '"':
+		case '"', '\'':
 			i = min(closingQuote(text, i), len(text)-1)
 		case '{', '[':
 			depth++
@@ -93,7 +95,7 @@ func appendAnswer(dst, body []byte) []byte {
 	case startsHTML(body):
 		return appendHTMLWords(dst, body)
 	default:
-		return append(dst, body[:min(len(body), maxAnswerBytes)]...)
+		return append(dst, head(body, maxAnswerBytes)...)
 	}
 }
 
@@ -160,7 +162,9 @@ func appendWord(dst []byte, start int, value []byte) []byte {
 	return dst
 }
 
-// appendUnescaped appends a JSON string's value on one line.
+// appendUnescaped appends a JSON string's value on one line, without the characters
+// that an escape may hide from whoever cleaned the text: those of no shape, which may
+// make a text read other than it is, and those that fold to a letter of ASCII.
 func appendUnescaped(dst, value []byte) []byte {
 	for i := 0; i < len(value); i++ {
 		c := value[i]
@@ -176,11 +180,13 @@ func appendUnescaped(dst, value []byte) []byte {
 		case 'n', 'r', 't':
 			dst = append(dst, ' ')
 		case 'u':
-			if i+5 <= len(value) {
-				if r, err := strconv.ParseUint(string(value[i+1:i+5]), 16, 32); err == nil && r >= ' ' {
-					dst = utf8.AppendRune(dst, rune(r))
-				}
-				i += 4
+			r, n := unescaped(value[i-1:])
+			i += n - len(`\u`)
+			switch {
+			case unicode.IsSpace(r):
+				dst = append(dst, ' ')
+			case unicode.IsGraphic(r):
+				dst, _ = appendPlain(dst, string(r))
 			}
 		default:
 			dst = append(dst, value[i])
@@ -189,14 +195,40 @@ func appendUnescaped(dst, value []byte) []byte {
 	return dst
 }
 
+// unescaped returns the character of the escape that text begins with, as \u00e9 is one,
+// and the length of the escape, or of the two that stand for one character together.
+// Where four digits do not follow, it is no character to be shown.
+func unescaped(text []byte) (r rune, n int) {
+	r, n = codeUnit(text)
+	if !utf16.IsSurrogate(r) {
+		return r, n
+	}
+	low, more := codeUnit(text[n:])
+	if r = utf16.DecodeRune(r, low); r == unicode.ReplacementChar {
+		return r, n
+	}
+	return r, n + more
+}
+
+// codeUnit is unescaped for one escape alone.
+func codeUnit(text []byte) (r rune, n int) {
+	const form = `\u0000`
+	if len(text) >= len(form) && has(text, `\u`) {
+		if v, err := strconv.ParseUint(string(text[len(`\u`):len(form)]), 16, 16); err == nil {
+			return rune(v), len(form)
+		}
+	}
+	return 0, len(`\u`)
+}
+
 // unseenTags are the elements whose content a browser does not show.
-var unseenTags = []string{"script", "style", "svg", "noscript"}
+var unseenTags = newWordSet(`script style svg noscript`)
 
 // appendHTMLWords appends the visible text of HTML, on one line.
 func appendHTMLWords(dst, body []byte) []byte {
 	start := len(dst)
 	space := false
-	for i := 0; i < len(body) && len(dst)-start < maxAnswerBytes; i++ {
+	for i := 0; i < len(body) && (len(dst)-start < maxAnswerBytes || !utf8.RuneStart(body[i])); i++ {
 		switch c := body[i]; {
 		case c == '<':
 			i += lenTag(body[i:]) - 1
@@ -217,19 +249,40 @@ func appendHTMLWords(dst, body []byte) []byte {
 // lenTag returns the length of the tag or comment that html begins with, with the
 // content of an element that is not shown.
 func lenTag(html []byte) int {
-	stop := ">"
-	if bytes.HasPrefix(html, []byte("<!--")) {
-		stop = "-->"
-	} else {
-		for _, tag := range unseenTags {
-			if len(html) > len(tag) && strings.EqualFold(string(html[1:1+len(tag)]), tag) {
-				stop = "</" + tag + ">"
-			}
+	if has(html, "<!--") {
+		return lenThrough(html, "-->")
+	}
+	n := lenThrough(html, ">")
+	name := bytes.ToLower(html[1 : 1+lenToken(html[1:])])
+	if !unseenTags.has(name) || bytes.HasSuffix(html[:n], []byte("/>")) {
+		return n
+	}
+	for n < len(html) {
+		n += lenThrough(html[n:], "</")
+		if rest := html[n:]; bytes.Equal(bytes.ToLower(rest[:lenToken(rest)]), name) {
+			return n + lenThrough(rest, ">")
 		}
 	}
-	end := bytes.Index(html, []byte(stop))
-	if end < 0 {
-		return len(html)
+	return n
+}
+
+// lenThrough returns the length of text up to the first end in it and with that; all
+// of it if there is none.
+func lenThrough(text []byte, end string) int {
+	if i := bytes.Index(text, []byte(end)); i >= 0 {
+		return i + len(end)
 	}
-	return end + len(stop)
+	return len(text)
+}
+
+// head returns the first n bytes of text at most, less the part of a character that
+// they would end in.
+func head[T string | []byte](text T, n int) T {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"strconv"
-	"unicode/utf8"
 
 	"mcpledger/events"
 )
@@ -184,9 +183,5 @@ func cutText(s string) string {
 	if len(s) <= maxTextBytes {
 		return s
 	}
-	end := maxTextBytes - len(ellipsis)
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + ellipsis
+	return head(s, maxTextBytes-len(ellipsis)) + ellipsis
 }
