@@ -90,10 +90,14 @@ var codeWords = []string{"enter the code ", "enter code ", "one-time code: ", "u
 
 func (s *scrubber) afterCode() bool { return slices.ContainsFunc(codeWords, s.follows) }
 
-// lenCode returns the length of a code for people: capitals, digits and dashes.
+// maxCodeBytes bounds a code that a person may be asked to enter.
+const maxCodeBytes = 40
+
+// lenCode returns the length of a code for people: capitals, digits and dashes, of
+// which it looks at maxCodeBytes.
 func lenCode(b []byte) int {
 	n := 0
-	for n < len(b) && (isDigit(b[n]) || 'A' <= b[n] && b[n] <= 'Z' || b[n] == '-') {
+	for n < min(len(b), maxCodeBytes) && (isDigit(b[n]) || isUpper(b[n]) || b[n] == '-') {
 		n++
 	}
 	return n

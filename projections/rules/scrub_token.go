@@ -34,10 +34,13 @@ func lenThread(b []byte) int {
 	return n + len(") ")
 }
 
+// maxSpanParts is how many parts a duration has at most: 1h2m3s4ms.
+const maxSpanParts = 4
+
 // lenLongSpan returns the length of a duration such as 12m30s or 1h2m3.5s.
 func lenLongSpan(b []byte) int {
 	n, parts := 0, 0
-	for n < len(b) && isDigit(b[n]) {
+	for n < len(b) && isDigit(b[n]) && parts < maxSpanParts {
 		n += lenDigits(b[n:])
 		n += lenFraction(b[n:])
 		if n >= len(b) || b[n] != 'h' && b[n] != 'm' && b[n] != 's' {
