@@ -25,7 +25,9 @@ func (r *reading) spellCodes() bool {
 		}
 	}
 	for _, f := range []textField{textData, textBody, textError} {
-		for at := r.fields[f]; at.start < at.end && len(r.buf)-start < maxSpelled; {
+		at := r.fields[f]
+		at.start += max(0, bodyIn(r.bytes(at))) // an apostrophe before it is no quote
+		for at.start < at.end && len(r.buf)-start < maxSpelled {
 			r.buf, at.start = r.appendPair(at)
 		}
 	}

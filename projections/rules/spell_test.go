@@ -49,6 +49,7 @@ func TestAStatusInABodyIsRead(t *testing.T) {
 		`{"code":503,"msg":"fail"}`:                           rules.ClassServerError,
 		`{"error":{"statusCode": "429","message":"fail"}}`:    rules.ClassRateLimit,
 		`API answered {'status': 401, 'title': 'Problem'}`:    rules.ClassAuth,
+		`You can't: {"status": 401, "title": "Problem"}`:      rules.ClassAuth,
 		`{"status":404,"title":"Problem"}`:                    rules.ClassToolError,
 		`{"count":503,"title":"Problem"}`:                     rules.ClassToolError,
 		`{"code":50300,"title":"Problem"}`:                    rules.ClassToolError,
