@@ -304,3 +304,15 @@ func FuzzClassify(f *testing.F) {
 		}
 	})
 }
+
+// What is signed of a text is bounded, whether it tells a cause or is the last thing said.
+func TestASignatureIsOfTheBeginningOfALongText(t *testing.T) {
+	set := rules.Default()
+	long := strings.Repeat("so and on ", 120)
+	for _, said := range []string{"Error: no room, " + long, "INFO " + long} {
+		e := func(end string) events.Evidence { return events.Evidence{StderrTail: said + end, ExitCode: ptr(1)} }
+		if set.Classify(e("here")).Signature != set.Classify(e("there")).Signature {
+			t.Errorf("%.20s...: what stands behind the first KiB makes another signature", said)
+		}
+	}
+}

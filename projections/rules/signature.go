@@ -102,9 +102,16 @@ func (r *reading) hollowAnswer() bool {
 	return len(message) == 0 || isHollow(message)
 }
 
-// appendTold appends the scrubbed lines of the block, cut at maxSignedBytes. A crash
-// whose message is the runtime's own adds where it happened.
+// appendTold appends what the block says, scrubbed and cut at maxSignedBytes.
 func (r *reading) appendTold(dst []byte, d block) []byte {
+	start := len(dst)
+	dst = r.appendLines(dst, d)
+	return dst[:min(len(dst), start+maxSignedBytes)]
+}
+
+// appendLines appends the scrubbed lines of the block until they are maxSignedBytes or
+// more. A crash whose message is the runtime's own adds where it happened.
+func (r *reading) appendLines(dst []byte, d block) []byte {
 	start := len(dst)
 	picked := r.pickedPort()
 	if d.from == d.to && d.best >= 0 {
@@ -129,7 +136,7 @@ func (r *reading) appendTold(dst []byte, d block) []byte {
 	if crash {
 		dst = r.appendScrubbed(dst, d.frame, picked)
 	}
-	return dst[:min(len(dst), start+maxSignedBytes)]
+	return dst
 }
 
 // pickings stand before a port that a program picked for itself.
