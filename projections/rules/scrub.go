@@ -48,7 +48,7 @@ func (s *scrubber) step() {
 	switch {
 	case s.src[0] == '{' && s.lenOfRecord() > 0:
 		s.put(markNumber, s.lenOfRecord())
-	case fresh && lenCode(s.src[s.i:]) >= 6 && s.afterCode():
+	case fresh && lenCode(s.src[s.i:]) >= 6 && s.afterCodeWords():
 		s.put(markID, lenCode(s.src[s.i:]))
 	case fresh && s.i < s.ident && lenHexChain(s.src[s.i:]) > 0:
 		s.put(markID, lenHexChain(s.src[s.i:]))
@@ -86,9 +86,12 @@ func (s *scrubber) put(mark string, n int) {
 }
 
 // codeWords stand before a code that a person is to enter once.
-var codeWords = []string{"enter the code ", "enter code ", "one-time code: ", "user code: ", "User code: ", "verification code: ", "device code: "}
+var codeWords = []string{"enter the code ", "enter code ", "one-time code: ", "user code: ", "verification code: ", "device code: "}
 
-func (s *scrubber) afterCode() bool { return slices.ContainsFunc(codeWords, s.follows) }
+// afterCodeWords reports whether a code for people follows, by the words before it.
+func (s *scrubber) afterCodeWords() bool {
+	return slices.ContainsFunc(codeWords, func(words string) bool { return bytes.HasSuffix(s.low[:s.i], []byte(words)) })
+}
 
 // maxCodeBytes bounds a code that a person may be asked to enter.
 const maxCodeBytes = 40
