@@ -99,15 +99,16 @@ func appendAnswer(dst, body []byte) []byte {
 	}
 }
 
-// tellingKeys are the keys under which JSON bodies say what failed.
-var tellingKeys = map[string]bool{
-	"error": true, "message": true, "error_description": true, "detail": true, "details": true,
-	"title": true, "reason": true, "code": true, "type": true, "description": true, "msg": true,
-	"errors": true, "fault": true, "faultstring": true, "errormessage": true, "error_message": true,
-	"error_msg": true, "err": true, "cause": true, "text": true, "hint": true, "error_code": true,
-	"errorcode": true, "errormessages": true, "errorsummary": true, "error_summary": true, "exception": true,
-	"exceptionmessage": true, "developermessage": true, "statustext": true, "status": true, "statusmessage": true, "path": true, "field": true, "required": true, "scope": true, "param": true, "loc": true,
-}
+// The keys of JSON bodies, in lower case: tellingKeys are those under which they say in
+// words what failed, statusKeys those under which they hold an HTTP status, and kindKeys
+// those of codes that are no words to be shown.
+var (
+	tellingKeys = newWordSet(`error errors err error_description error_code errorcode error_message errormessage error_msg errormessages
+		error_summary errorsummary message msg statusmessage developermessage exceptionmessage detail details title reason code type
+		description fault faultstring cause text hint exception status statustext path field required scope param loc`)
+	statusKeys = newWordSet(`status code statuscode status_code httpstatus http_status httpcode http_code httpstatuscode cod`)
+	kindKeys   = newWordSet(`category errortype error_type subcode sub_code errorname error_name errorkey error_key subtype`)
+)
 
 // appendJSONWords appends the string values of telling keys, or of all, at any depth, in
 // their order. It walks the tokens without a tree, since a body may be cut anywhere or be
@@ -122,7 +123,7 @@ func appendJSONWords(dst, body []byte, all bool) []byte {
 			value := body[i+1 : end]
 			i = end
 			if rest := bytes.TrimLeft(body[min(end+1, len(body)):], " \n"); len(rest) > 0 && rest[0] == ':' {
-				telling = all || len(value) <= 20 && tellingKeys[lowerASCII(string(value))]
+				telling = all || tellingKeys.has(bytes.ToLower(value))
 			} else if telling {
 				dst = appendWord(dst, start, value)
 			}

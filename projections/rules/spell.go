@@ -46,13 +46,6 @@ func (r *reading) mayHoldCode(i int) bool {
 	return l.inBlock() || l.kind == kindHollow
 }
 
-// statusKeys are the keys under which JSON bodies hold an HTTP status, and kindKeys those
-// of codes that are no words to be shown, unlike tellingKeys.
-var (
-	statusKeys = newWordSet(`status code statuscode status_code httpstatus http_status httpcode http_code httpstatuscode cod`)
-	kindKeys   = newWordSet(`category errortype error_type subcode sub_code errorname error_name errorkey error_key subtype`)
-)
-
 // appendPair appends to the buffer what the first pair of a key and a value in the text at
 // s holds of a code: the status of an error as "status 503", or the words of a kind. It
 // returns the buffer and where the text goes on.

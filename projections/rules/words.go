@@ -2,24 +2,26 @@ package rules
 
 import "strings"
 
-// wordSet is a set of words in lower case. Most words that are asked for are in none:
-// the first letter and the length tell.
+// wordSet is a set of words. Most words that are asked for are in none: the first letter
+// and the length tell.
 type wordSet struct {
 	words   map[string]bool
-	lengths [256]uint32 // by first letter: a bit for each length
+	lengths [256]uint32 // by first letter: a bit for each length, the last for all beyond
 }
 
-// newWordSet returns the set of the words of a list.
+// newWordSet returns the set of the words of a list, between which there is space.
 func newWordSet(list string) *wordSet {
 	s := &wordSet{words: map[string]bool{}}
 	for w := range strings.FieldsSeq(list) {
 		s.words[w] = true
-		s.lengths[w[0]] |= 1 << len(w)
+		s.lengths[w[0]] |= lengthBit(len(w))
 	}
 	return s
 }
 
-// has reports whether the set has the word.
+// has reports whether the set has the word, written in the same case.
 func (s *wordSet) has(w []byte) bool {
-	return len(w) > 0 && s.lengths[w[0]]>>len(w)&1 != 0 && s.words[string(w)]
+	return len(w) > 0 && s.lengths[w[0]]&lengthBit(len(w)) != 0 && s.words[string(w)]
 }
+
+func lengthBit(n int) uint32 { return 1 << min(n, 31) }
