@@ -161,7 +161,7 @@ func (t *tracker) stderrKind(l *line, lvl level, low []byte) lineKind {
 		return kindProp
 	case l.cues&cueNoise != 0 || lvl == levelWarn:
 		return kindNoise
-	case lvl == levelInfo:
+	case lvl == levelInfo, lvl == levelNone && isSetting(low):
 		return kindInfo
 	case lvl == levelError || l.cues&cueError != 0:
 		return kindError

@@ -64,6 +64,41 @@ func isPlace(low []byte) bool {
 	return has(low, "node:") || has(low, "file:") || has(low, "/") || low[1] == ':'
 }
 
+// The words of settings as programs show them when they start: settings end their names,
+// states are values of any, and amounts stand behind a number.
+var (
+	settings = newWordSet(`timeout limit limits limiting interval ttl size retries attempts quota budget threshold delay throttling version versions`)
+	states   = newWordSet(`0 on off none enabled disabled`)
+	amounts  = newWordSet(`ms s sec secs second seconds m min mins minute minutes h hour hours day days kb mb gb kib mib gib bytes
+		requests calls queries messages tokens connections files workers times per`)
+)
+
+// isSetting reports a line that shows a setting or that there is none of something, such
+// as "Request timeout: 30 s" and "Errors: 0". Its words are those of causes.
+func isSetting(low []byte) bool {
+	name, value, ok := bytes.Cut(low, []byte(": "))
+	if !ok || len(name) == 0 || bytes.ContainsFunc(name, func(r rune) bool { return r != ' ' && r != '-' && r != '_' && (r < 'a' || r > 'z') }) {
+		return false
+	}
+	if states.has(value) {
+		return true
+	}
+	name = name[bytes.LastIndexAny(name, " -_")+1:]
+	return settings.has(name) && isDigit(value[0]) && onlyAmounts(value)
+}
+
+// onlyAmounts reports numbers, dates and versions, with what they count, such as
+// "100 requests per minute".
+func onlyAmounts(value []byte) bool {
+	for word := range bytes.FieldsSeq(value) {
+		unit := bytes.TrimLeft(word, "0123456789.,-")
+		if len(unit) > 0 && !amounts.has(bytes.TrimRight(unit, ",")) {
+			return false
+		}
+	}
+	return true
+}
+
 // throwers begin the first line of an error that ended a program.
 var throwers = []string{
 	"panic:", "fatal error:", "uncaught ", "unhandled exception", "unhandled rejection", "exception in thread",
