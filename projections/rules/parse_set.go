@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"regexp"
 
 	"go.yaml.in/yaml/v4"
@@ -68,7 +69,7 @@ func (p *parser) set(root *yaml.Node) *Set {
 		s.gates = p.gates(gates)
 	}
 	if n := len(s.rules) + len(s.gates); n > MaxRules {
-		p.fail(rules, "%d rules, at most %d are allowed", n, MaxRules)
+		p.fail(cmp.Or(rules, gates), "%d rules, at most %d are allowed", n, MaxRules)
 	}
 	return s
 }

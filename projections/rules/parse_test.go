@@ -82,6 +82,7 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 		{"no rules", "name: mine\nversion: 1\n", "key \"rules\" is missing"},
 		{"too much text", "#" + strings.Repeat("x", rules.MaxSetBytes) + "\n" + minimal, "at most 262144 are allowed"},
 		{"too many rules", withRules(strings.Repeat("  - {id: a, match: {text: x}, class: auth, disposition: auth}\n", rules.MaxRules)), "501 rules, at most 500 are allowed"},
+		{"too many gates and no rules", "name: mine\nversion: 1\ngates:\n" + strings.Repeat("  - {id: a, gate: auth_required}\n", rules.MaxRules+1), "test.yaml:4:3: 501 rules, at most 500 are allowed"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := rules.Parse("test.yaml", []byte(tc.text))
