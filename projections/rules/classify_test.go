@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -284,7 +285,7 @@ func TestAVerdictIsBoundedAndOnOneLine(t *testing.T) {
 			HTTPStatus: rapid.SampledFrom([]int{0, 200, 401, 500}).Draw(t, "status"),
 		}
 		v := set.Classify(e)
-		if len(v.Text) > 200 || strings.ContainsAny(v.Text, "\n\r\x1b") || !signature.MatchString(v.Signature) {
+		if len(v.Text) > 200 || !utf8.ValidString(v.Text) || strings.ContainsAny(v.Text, "\n\r\x1b") || !signature.MatchString(v.Signature) {
 			t.Fatalf("got text %q and signature %q", v.Text, v.Signature)
 		}
 	})

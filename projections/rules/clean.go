@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // appendClean appends texts to dst line by line without what only terminals need:
@@ -171,7 +172,7 @@ func appendPlain(dst []byte, text string) (line []byte, rest string) {
 // lenEscape returns the length of the escape sequence that s begins with, which ends
 // with the line at the latest.
 func lenEscape(s string) int {
-	if len(s) < 2 || s[1] == '\n' || s[1] == '\r' {
+	if len(s) < 2 || s[1] == '\n' || s[1] == '\r' || s[1] >= utf8.RuneSelf {
 		return 1
 	}
 	switch s[1] {

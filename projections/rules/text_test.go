@@ -77,6 +77,9 @@ func TestTheDecisiveTextIsTheLineThatSaysWhatFailed(t *testing.T) {
 		{"an escape sequence that was cut ends with its line",
 			events.Evidence{StderrTail: "\x1b[31\nError: no room\n\x1b]0;title\n\x1b"},
 			"Error: no room"},
+		{"an escape before a letter of several bytes is no part of it",
+			events.Evidence{StderrTail: "\x1bÉchec: no room"},
+			"Échec: no room"},
 	} {
 		if got := set.Classify(tc.e).Text; got != tc.want {
 			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
