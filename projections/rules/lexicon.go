@@ -36,7 +36,7 @@ var lexicon = slices.Concat(
 		"looking for funding", "run 'docker run --help'", "see 'docker ", "[notice]", "does not match the detected host platform",
 		"rust_backtrace", "mark-compact", "last few gcs", "native stack trace", "js stacktrace", "most recent call last",
 		"direct cause of the following", "another exception occurred", "--trace-uncaught", "level=warn", `"level":"warn`, `"level":40`,
-		"(sub-exception", "debugger attached", "tip:", "emitted 'error' event on", "trace-deprecation", "run 'npm help",
+		"(sub-exception", ") warning: ", "listenersexceededwarning", "debugger attached", "tip:", "emitted 'error' event on", "trace-deprecation", "run 'npm help",
 		"this is a problem related to network", "in most cases you", "a package version that doesn't exist", "telemetry disabled", "send telemetry",
 		"if you are behind a proxy", "note that you can also install from", "tarball, folder, http url",
 		"you may need additional", "failed to remove some directories",

@@ -48,7 +48,7 @@ func TestTheDecisiveTextIsTheLineThatSaysWhatFailed(t *testing.T) {
 			events.Evidence{StderrTail: "Starting\nError: WIKI_TOKEN is required\nServer failed to start\n"},
 			"Error: WIKI_TOKEN is required"},
 		{"no warning, no banner",
-			events.Evidence{Error: "Connection closed", StderrTail: "(node:1) [DEP0040] DeprecationWarning: x is deprecated\nWARNING: no cache\nServer running on stdio\n"},
+			events.Evidence{Error: "Connection closed", StderrTail: "(node:1) [DEP0040] DeprecationWarning: x is deprecated\n(node:1) Warning: x is old\nWARNING: no cache\nServer running on stdio\n"},
 			"Connection closed"},
 		{"the words of a JSON body",
 			events.Evidence{HTTPStatus: 400, Error: "status 400", BodyExcerpt: `{"error":{"code":"bad_room","message":"No room \"a\""},"trace":"x"}`},
