@@ -2,7 +2,8 @@ package rules
 
 import "bytes"
 
-// maxSpelled bounds how much of the codes of one failure is spelled out, in bytes.
+// maxSpelled bounds a code that is spelled out, in bytes, and is how much of the codes of
+// one failure is enough: no further one is taken.
 const maxSpelled = 200
 
 // spellCodes appends the codes of errors as words, each on a line of its own: a service
@@ -100,10 +101,10 @@ func lenCodeToken(text []byte) int {
 	return n
 }
 
-// hasWords reports an identifier of more than one word. The type of an exception is
-// none: it says what kind of program threw it.
+// hasWords reports an identifier of more than one word, of maxSpelled bytes at most. The
+// type of an exception is none: it says what kind of program threw it.
 func hasWords(code []byte) bool {
-	if bytes.HasSuffix(code, []byte("Error")) || bytes.HasSuffix(code, []byte("Exception")) {
+	if len(code) > maxSpelled || bytes.HasSuffix(code, []byte("Error")) || bytes.HasSuffix(code, []byte("Exception")) {
 		return false
 	}
 	for i := 1; i < len(code); i++ {

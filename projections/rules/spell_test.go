@@ -1,6 +1,7 @@
 package rules_test
 
 import (
+	"strings"
 	"testing"
 
 	"mcpledger/events"
@@ -9,7 +10,7 @@ import (
 
 // spelling has a rule for words, and a weak one for all else.
 const spelling = `
-  - {id: words, match: {text: '^(?:test )?call limit (?P<what>exceeded)$'}, unless: {text: 'no matter'}, class: rate_limit, disposition: transient, hint: 'It is {what|too much}.'}
+  - {id: words, match: {text: '^(?:test )?call limit (?P<what>exceeded)(?:$| call)'}, unless: {text: 'no matter'}, class: rate_limit, disposition: transient, hint: 'It is {what|too much}.'}
   - {id: weak, match: {any: '\S'}, class: tool_error, disposition: deterministic, weak: true}
 `
 
@@ -33,6 +34,7 @@ func TestACodeIsReadAsWords(t *testing.T) {
 		{"not against what is said besides", "CALL_LIMIT_EXCEEDED: no matter", "weak"},
 		{"not as the name of a test", "a test failed (test_call_limit_exceeded)", "weak"},
 		{"not the type of an exception", "CallLimitExceededException: no", "weak"},
+		{"not when it is longer than codes are", strings.Repeat("call_limit_exceeded_", 12) + "twice", "weak"},
 	} {
 		if got := s.ClassifyUncached(events.Evidence{Error: tc.text}).Rule; got != tc.want {
 			t.Errorf("%s: got rule %s of %q, want %s", tc.name, got, tc.text, tc.want)
