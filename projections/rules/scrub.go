@@ -217,7 +217,7 @@ const reach = 6
 // file; named are those before ids.
 var (
 	counted = newWordSet(`pid process line lineno column col position offset attempt attempts retry retries thread goroutine worker
-		iteration try laststreamid xid used remaining while requested fd socket processed indexed embedded scanned elapsed_ms duration_ms latency_ms jan feb mar apr jun jul aug sep oct nov dec took after`)
+		iteration try laststreamid xid used remaining while requested fd socket processed indexed embedded scanned elapsed duration latency elapsed_ms duration_ms latency_ms jan feb mar apr jun jul aug sep oct nov dec took after`)
 	named = newWordSet(`id request_id requestid trace_id traceid session_id sessionid correlation_id correlationid ray span_id nonce state
 		request-id trace-id session-id req`)
 )
@@ -270,10 +270,15 @@ func (s *scrubber) skipPlace() {
 	}
 }
 
-// afterPort reports whether the text so far ends with a port, so that an arrow
-// leads from a source address to its destination.
+// afterPort reports whether the text so far ends with a port, or the mark of one, so that
+// an arrow leads from a source address to its destination, a word or an address in
+// brackets.
 func (s *scrubber) afterPort() bool {
-	return s.i > 0 && isDigit(s.src[s.i-1]) && s.wordAt(s.i+2) || s.i > 0 && s.src[s.i-1] == '>'
+	if s.i == 0 {
+		return false
+	}
+	before, after := s.src[s.i-1], s.src[s.i+len("->"):]
+	return before == '>' || isDigit(before) && len(after) > 0 && (isWordByte(after[0]) || after[0] == '[')
 }
 
 // dropSource takes back the source address before an arrow.

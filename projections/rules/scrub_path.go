@@ -1,6 +1,9 @@
 package rules
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // startsPath reports whether a path begins here: a slash or ~/ that no word, host or
 // other slash comes before.
@@ -99,6 +102,9 @@ func cutTemp(p *[]byte) bool {
 	for _, t := range temps {
 		if has(*p, t) {
 			*p = (*p)[len(t)-1:]
+			if strings.HasSuffix(t, "/folders/") { // of macOS, with a person's folder in between
+				cutAfter(p, "/T/")
+			}
 			return true
 		}
 	}
