@@ -237,11 +237,14 @@ var exitWords = [][]byte{
 }
 
 // readExit finds the exit code, in the client's text when it was not seen itself. In a
-// call that text may be the tool's, about what the tool ran: there nothing but words of
-// the end of a server may stand before it.
+// call that text may be the tool's, about what the tool ran: where the server answered it
+// is, else nothing but words of the end of a server may stand before it.
 func (r *reading) readExit() {
 	if r.e.ExitCode != nil {
 		r.exit, r.exited = int64(*r.e.ExitCode), true
+		return
+	}
+	if r.e.ErrorKind == events.KindToolError {
 		return
 	}
 	low := r.lower(r.fields[textError])
