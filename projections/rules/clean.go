@@ -38,7 +38,7 @@ func (c *cleaner) line(text string) (rest string) {
 	c.dst, rest = appendPlain(c.dst, text)
 	body := bytes.TrimRight(c.dst[start:], " ")
 	indent := indentOf(body)
-	content := body[indent:]
+	content := unspaced(body[indent:])
 	switch glyph := treeGlyph(content); {
 	case glyph.drawn != "":
 		content = append([]byte(glyph.mark), bytes.TrimLeft(content[len(glyph.drawn):], " ")...)
@@ -60,6 +60,27 @@ func (c *cleaner) line(text string) (rest string) {
 		c.dst = slices.Replace(c.dst, start+indent, start+indent+len("npm ERR!"), []byte("npm error")...)
 	}
 	return rest
+}
+
+// leastSpaced is how long a line must be, in bytes, to be taken for one of UTF-16 of which
+// each other byte became a space.
+const leastSpaced = 16
+
+// unspaced takes the spaces out of such a line, in place.
+func unspaced(content []byte) []byte {
+	if len(content) < leastSpaced {
+		return content
+	}
+	for i := 1; i < len(content); i += 2 {
+		if content[i] != ' ' {
+			return content
+		}
+	}
+	out := content[:0]
+	for i := 0; i < len(content); i += 2 {
+		out = append(out, content[i])
+	}
+	return out
 }
 
 func indentOf(line []byte) int {
