@@ -155,7 +155,7 @@ func showEvent(e events.Event, set *rules.Set) (api.Event, error) {
 	if evidence := evidenceOf(e); evidence != nil {
 		v := set.Classify(*evidence)
 		shown.Classification = &api.Classification{
-			Class: v.Class, Disposition: v.Disposition, Rule: v.Rule, Signature: v.Signature,
+			Class: v.Class, Disposition: v.Disposition, Rule: v.Rule, Signature: v.Signature, Text: v.Text,
 		}
 	}
 	return shown, nil

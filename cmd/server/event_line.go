@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"mcpledger/events"
@@ -25,18 +26,26 @@ func eventCells(e api.Event) []string {
 	return []string{fmt.Sprintf("#%d", e.Sequence), stamp(e.Time.Time()), dash(string(e.Subject)), string(e.Type), whatOf(e)}
 }
 
-// whatOf says in a few words what an event records, with the class the rules give
-// it.
+// whatOf says in a few words what an event records; of a failure the class that the rules
+// give it, and the text they go by, which is not always what a program wrote last.
 func whatOf(e api.Event) string {
 	data, err := events.DecodeData(e.Type, e.Data)
 	if err != nil {
 		return ""
 	}
-	what := inWords(data)
-	if e.Classification != nil {
-		what = strings.TrimSpace(string(e.Classification.Class) + ": " + what)
+	if e.Classification == nil {
+		return brief(inWords(data))
 	}
-	return brief(what)
+	words := []string{string(e.Classification.Class)}
+	switch d := data.(type) {
+	case events.DiscoveryFailed:
+		words = append(words, e.Classification.Text)
+	case events.ToolCallFailed:
+		words = append(words, d.Tool, e.Classification.Text)
+	default:
+		words = append(words, inWords(data))
+	}
+	return brief(strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), ": "))
 }
 
 // briefLength is how many characters of a cause are shown where a line has to do;
@@ -52,6 +61,7 @@ func brief(s string) string {
 	return string(line)
 }
 
+// inWords says what an event records, but for failures, of which whatOf tells.
 func inWords(d events.Data) string {
 	switch d := d.(type) {
 	case events.ServiceStarted:
@@ -75,8 +85,6 @@ func inWords(d events.Data) string {
 		return fmt.Sprintf("%s, attempt %d", d.Trigger, d.Attempt)
 	case events.DiscoverySucceeded:
 		return fmt.Sprintf("%s in %s, protocol %s", count(d.ToolCount, "tool"), milliseconds(d.ElapsedMS), d.ProtocolVersion)
-	case events.DiscoveryFailed:
-		return failureInWords(d.Evidence)
 	case events.DiscoveryCancelled:
 		return d.Reason
 	case events.DiscoverySkipped:
@@ -87,8 +95,6 @@ func inWords(d events.Data) string {
 		return d.Tool
 	case events.ToolCallSucceeded:
 		return d.Tool + " in " + milliseconds(d.ElapsedMS)
-	case events.ToolCallFailed:
-		return d.Tool + ": " + failureInWords(d.Evidence)
 	case events.ToolCallAbandoned:
 		return d.Tool
 	case events.ToolCallRefused:
@@ -110,19 +116,4 @@ func inWords(d events.Data) string {
 		return fmt.Sprintf("#%d to #%d from %s", d.First, d.Last, d.From)
 	}
 	return ""
-}
-
-// failureInWords gives the most telling of what was seen: the last line a program
-// wrote, else what came back, else the client's error.
-func failureInWords(ev events.Evidence) string {
-	if lines := strings.Split(strings.TrimSpace(ev.StderrTail), "\n"); lines[len(lines)-1] != "" {
-		return lines[len(lines)-1]
-	}
-	switch {
-	case ev.JSONRPCMessage != "":
-		return ev.JSONRPCMessage
-	case ev.HTTPStatus != 0:
-		return fmt.Sprintf("HTTP status %d", ev.HTTPStatus)
-	}
-	return ev.Error
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -10,24 +11,41 @@ import (
 
 // table prints rows in aligned columns under a line of headings. Nothing is printed
 // before flush.
-type table struct{ w *tabwriter.Writer }
+type table struct {
+	out     io.Writer
+	aligned *bytes.Buffer
+	w       *tabwriter.Writer // into aligned
+}
 
-func newTable(w io.Writer, headings ...string) table {
-	t := table{tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)}
+func newTable(out io.Writer, headings ...string) table {
+	aligned := new(bytes.Buffer)
+	t := table{out, aligned, tabwriter.NewWriter(aligned, 0, 0, 2, ' ', 0)}
 	t.row(headings...)
 	return t
 }
 
-// row adds a row. Cells come from servers too, so what would break the line is
-// replaced.
+// row adds a row, with a cell for each heading: where one lacks its last cells, the columns
+// of those below it begin anew. Cells come from servers too, so what would break the line
+// is replaced.
 func (t table) row(cells ...string) {
 	for i, c := range cells {
 		cells[i] = oneLine(c)
 	}
-	fmt.Fprintln(t.w, strings.TrimRight(strings.Join(cells, "\t"), "\t "))
+	fmt.Fprintln(t.w, strings.Join(cells, "\t"))
 }
 
-func (t table) flush() error { return t.w.Flush() }
+// flush prints the rows, without the blanks that stand for empty cells at their ends.
+func (t table) flush() error {
+	if err := t.w.Flush(); err != nil {
+		return err
+	}
+	var trimmed []byte
+	for line := range bytes.Lines(t.aligned.Bytes()) {
+		trimmed = append(append(trimmed, bytes.TrimRight(line, " \n")...), '\n')
+	}
+	_, err := t.out.Write(trimmed)
+	return err
+}
 
 // dash stands for an empty cell, so that columns can be counted.
 func dash(s string) string {

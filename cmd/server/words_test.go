@@ -31,23 +31,49 @@ func TestPolicyReadsAsASentence(t *testing.T) {
 	}
 }
 
-func TestFailureIsToldByItsMostTellingText(t *testing.T) {
+func TestAFailureIsToldByTheTextThatDecided(t *testing.T) {
+	crash := events.Evidence{Error: "transport closed", StderrTail: "Error: Cannot find module 'pg'\n    at node:internal\n\nNode.js v22.3.0\n"}
+	judged := &api.Classification{Class: rules.ClassDependency, Text: "Error: Cannot find module 'pg'"}
 	tests := []struct {
-		name     string
-		evidence events.Evidence
-		want     string
+		name   string
+		data   events.Data
+		judged *api.Classification
+		want   string
 	}{
-		{"a program's last line", events.Evidence{Error: "transport closed", StderrTail: "Traceback:\nKeyError: 'X'\n"}, "KeyError: 'X'"},
-		{"a JSON-RPC error before the status", events.Evidence{Error: "e", HTTPStatus: 400, JSONRPCMessage: "bad params"}, "bad params"},
-		{"the status before the client's text", events.Evidence{Error: "unexpected", HTTPStatus: 503}, "HTTP status 503"},
-		{"the client's text where nothing else came", events.Evidence{Error: "connection refused"}, "connection refused"},
+		{"a program that did not start, whatever it printed last", events.DiscoveryFailed{Evidence: crash}, judged, "dependency: Error: Cannot find module 'pg'"},
+		{"a call, with its tool", events.ToolCallFailed{Tool: "query", Evidence: crash}, judged, "dependency: query: Error: Cannot find module 'pg'"},
+		{"a failure of which nothing is known", events.DiscoveryFailed{}, &api.Classification{Class: rules.ClassUnknown}, "unknown"},
+		{"what was refused, by the reason", events.ToolCallRefused{Tool: "query", Detail: "set aside"}, nil, "query: set aside"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := failureInWords(tt.evidence); got != tt.want {
+			raw, err := events.EncodeData(tt.data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := whatOf(api.Event{Type: tt.data.EventType(), Data: raw, Classification: tt.judged}); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+func TestColumnsAreOneBelowTheOtherWhereTheLastCellIsEmpty(t *testing.T) {
+	var b strings.Builder
+	table := newTable(&b, "EVENT", "TYPE", "WHAT")
+	table.row("#1", "a.type.that.is.long", "one")
+	table.row("#1002", "b", "")
+	table.row("#3", "c", "three")
+	if err := table.flush(); err != nil {
+		t.Fatal(err)
+	}
+	want := `EVENT  TYPE                 WHAT
+#1     a.type.that.is.long  one
+#1002  b
+#3     c                    three
+`
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
 }
 

@@ -622,6 +622,9 @@ type Classification struct {
 	Disposition Disposition `json:"disposition"`
 	Rule        string      `json:"rule"`
 	Signature   string      `json:"signature"`
+
+	// Text The decisive text
+	Text string `json:"text"`
 }
 
 // ClassifyRequest defines model for ClassifyRequest.

@@ -217,7 +217,7 @@ function chain(why) {
 function historyOf(history) {
   if (!history.items.length) return null;
   return element("ol", { class: "chain" }, ...history.items.map((e) => element("li", {},
-    moment(e.time), ` ${e.type}`, e.classification ? ` (${e.classification.class})` : "",
+    moment(e.time), ` ${e.type}`, e.classification ? ` (${[e.classification.class, e.classification.text].filter(Boolean).join(": ")})` : "",
     e.actor ? ` by ${e.actor}` : "")));
 }
 
