@@ -2,9 +2,11 @@ package discovery_test
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"mcpledger/discovery/mcptest"
 	"mcpledger/events"
@@ -70,20 +72,19 @@ func TestAStartStoredLateGetsAnEnd(t *testing.T) {
 	}
 }
 
-// briefly is a log that cannot be written when it is given the first event of a type.
+// briefly is a log that cannot be written when it is given the first events of a type.
 type briefly struct {
 	events.Log
-	once sync.Once
-	full events.Type
+	full  events.Type
+	times int32 // how many of them
+
+	seen atomic.Int32
 }
 
 // Append implements events.Log.
 func (l *briefly) Append(ctx context.Context, batch []events.Event) (receipt events.Receipt, err error) {
-	if batch[0].Type == l.full {
-		l.once.Do(func() { err = events.ErrUnavailable })
-	}
-	if err != nil {
-		return events.Receipt{}, err
+	if batch[0].Type == l.full && l.seen.Add(1) <= l.times {
+		return events.Receipt{}, events.ErrUnavailable
 	}
 	return l.Log.Append(ctx, batch)
 }
@@ -95,9 +96,25 @@ func TestServersAreVerifiedThoughTheLogWasFullAtFirst(t *testing.T) {
 	r.awaitState("healthy", projections.StateReady)
 	r.stop()
 	w.verify = true
-	w.through = func(log events.Log) events.Log { return &briefly{Log: log, full: events.TypeDiscoveryRunStarted} }
+	w.through = func(log events.Log) events.Log {
+		return &briefly{Log: log, full: events.TypeDiscoveryRunStarted, times: 1}
+	}
 	w.start().await("healthy", "its verification", func(v projections.Server) bool {
 		return v.Last != nil && v.Last.Trigger == events.TriggerVerify && v.Last.Outcome == projections.OutcomeSucceeded
 	})
 	wantLaunches(t, launches, 2, "verified once")
+}
+
+func TestADiskThatStaysFullIsToldOfOnce(t *testing.T) {
+	w := newWorld(t)
+	w.program("healthy", mcptest.Fake{})
+	w.look = time.Millisecond
+	w.through = func(log events.Log) events.Log {
+		return &briefly{Log: log, full: events.TypeDiscoveryRunStarted, times: 20}
+	}
+	w.start().awaitState("healthy", projections.StateReady)
+	told := strings.Count(w.logged.String(), events.ErrUnavailable.Error())
+	if told != 1 {
+		t.Errorf("told %d times that no run could be started, want once:\n%s", told, w.logged)
+	}
 }

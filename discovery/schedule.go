@@ -3,6 +3,7 @@ package discovery
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -21,7 +22,7 @@ func (s *Service) schedule(ctx context.Context) {
 	nextFacts := s.now()
 	timer := s.at(nextFacts, s.wake)
 	defer timer.Stop()
-	first := true
+	first, held := true, false
 	for {
 		select {
 		case <-ctx.Done():
@@ -34,8 +35,13 @@ func (s *Service) schedule(ctx context.Context) {
 			nextFacts = now.Add(factsInterval)
 		}
 		s.sessions.closeIdle(now)
-		next, begun := s.startDue(ctx, now, first)
-		first = first && !begun
+		next, err := s.startDue(ctx, now, first)
+		first = first && err != nil
+		// A full disk stays full, and is looked at every second: it is told of once.
+		if err != nil && !held && ctx.Err() == nil {
+			s.logger.WarnContext(ctx, "what is due has to wait", slog.Any("err", err))
+		}
+		held = err != nil
 		if next.After(nextFacts) {
 			next = nextFacts
 		}
@@ -47,14 +53,14 @@ func (s *Service) schedule(ctx context.Context) {
 }
 
 // startDue begins runs for the servers due at now, one run per trigger, and returns
-// when to look again, and whether what was due has begun. At the first time ready
-// servers are due too, if they are to be verified.
-func (s *Service) startDue(ctx context.Context, now time.Time, first bool) (next time.Time, begun bool) {
+// when to look again, also with an error, after which something due has not begun. At
+// the first time ready servers are due too, if they are to be verified.
+func (s *Service) startDue(ctx context.Context, now time.Time, first bool) (next time.Time, err error) {
 	next = now.Add(s.lookEvery)
 	due := map[events.Trigger][]events.ServerName{}
 	var notes []events.Event
 	idle := s.idle()
-	err := s.engine.View(func(st *projections.State) {
+	err = s.engine.View(func(st *projections.State) {
 		for _, srv := range idle {
 			if skipped, ok := st.SkipNote(srv.Name, now); ok {
 				notes = append(notes, s.event(about{server: srv.Name, key: srv.Key}, skipped))
@@ -72,26 +78,22 @@ func (s *Service) startDue(ctx context.Context, now time.Time, first bool) (next
 		}
 	})
 	if err != nil {
-		return next, false
+		return next, err
 	}
 	if len(notes) > 0 {
 		if _, err := s.log.Append(ctx, notes); err != nil {
-			if ctx.Err() == nil { // else the next start records it
-				s.logger.WarnContext(ctx, "skip not recorded", slog.Any("err", err))
-			}
-			return now.Add(time.Second), false
+			return now.Add(time.Second), fmt.Errorf("record skips: %w", err)
 		}
 	}
 	for _, trigger := range triggersInOrder(due) {
 		if _, err := s.begin(ctx, request{trigger: trigger, servers: due[trigger]}); err != nil {
-			s.logger.WarnContext(ctx, "run not started", slog.String("trigger", string(trigger)), slog.Any("err", err))
-			return now.Add(time.Second), false
+			return now.Add(time.Second), fmt.Errorf("start a run, trigger %s: %w", trigger, err)
 		}
 	}
 	for _, note := range notes {
 		s.announce(ctx, note.Subject)
 	}
-	return next, true
+	return next, nil
 }
 
 // idle returns the servers that no run is under way for, by name.
