@@ -51,6 +51,12 @@ type service struct {
 // runService opens what the service needs, in the order in which a person can do
 // something about what is missing, and runs it until ctx ends.
 func (p *program) runService(ctx context.Context, o serveOptions, logger *slog.Logger, hangups <-chan os.Signal) (err error) {
+	begun := false
+	defer func() {
+		if !begun && ctx.Err() != nil {
+			err = nil // a stop that comes while it starts is no failure of what it cut short
+		}
+	}()
 	load := func(key []byte) (*config.Config, error) {
 		return config.Load(config.Options{
 			Files: o.configFiles, Key: sqlite.DeriveKey(key, "config key"), LookupEnv: p.lookupEnv,
@@ -111,6 +117,7 @@ func (p *program) runService(ctx context.Context, o serveOptions, logger *slog.L
 	}
 	defer func() { _ = os.Remove(serviceFilePath(p.dataDir)) }()
 	fmt.Fprintf(p.stdout, "mcpledger listens on %s; dashboard: %s/#token=%s\n", address, address, operator)
+	begun = true
 	return s.run(ctx, api.Server(), listener, hangups)
 }
 
