@@ -112,7 +112,7 @@ func (a *API) ruleSet(ctx context.Context, ref string) (*rules.Set, error) {
 		set, err = projections.ActivatedSet(ctx, a.log, ref)
 	}
 	if errors.Is(err, rules.ErrNoSuchSet) {
-		return nil, refuse(codeUnknownRules, "%q is none; /api/rules/sets lists those there are", ref)
+		return nil, refuse(codeUnknownRules, "there is no rule set %q; /api/rules/sets lists those there are", ref)
 	}
 	return set, err
 }

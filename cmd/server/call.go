@@ -95,12 +95,12 @@ func (p *program) printCall(path string, raw json.RawMessage) error {
 		}
 		return err
 	}
-	return &exitError{code: exitFailed, message: whyNoResult(answer, said)}
+	return &exitError{code: exitFailed, message: whyNoResult(answer, said, p.aim)}
 }
 
 // whyNoResult says in one sentence why a call gave no good result; said is the text of
 // a result that came all the same.
-func whyNoResult(answer api.CallAnswer, said string) string {
+func whyNoResult(answer api.CallAnswer, said, aim string) string {
 	what := fmt.Sprintf("the call of %s on %s", oneLine(answer.Tool), oneLine(string(answer.Server)))
 	f := answer.Failure
 	if f == nil {
@@ -117,7 +117,7 @@ func whyNoResult(answer api.CallAnswer, said string) string {
 	}
 	why := fmt.Sprintf("%s, %s: %s", what, code, oneLine(strings.TrimSpace(said)))
 	if f.Code == discovery.CodeToolNotFound {
-		why += fmt.Sprintf("; run \"%s tools %s\" for those there are", self, oneLine(string(answer.Server)))
+		why += fmt.Sprintf("; run \"%s tools %s%s\" for those there are", self, shellWord(oneLine(string(answer.Server))), aim)
 	}
 	if f.RetryAfterMs > 0 {
 		why += "; try again in " + milliseconds(f.RetryAfterMs)

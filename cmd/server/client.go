@@ -28,6 +28,7 @@ type client struct {
 	base    string // without a slash at the end
 	token   string // empty: none is shown
 	running bool   // a service answers, so writes are possible
+	aim     string // of the program, for what a person is told to type
 	close   func() error
 }
 
@@ -37,6 +38,7 @@ type problem struct {
 	Code   string `json:"code"`
 	Title  string `json:"title"`
 	Detail string `json:"detail"`
+	aim    string
 }
 
 // Error says what is wrong in the words of the command line, which has other ways to
@@ -45,11 +47,11 @@ func (e *problem) Error() string {
 	what, _, _ := strings.Cut(e.Detail, ";")
 	switch e.Code {
 	case "server_not_found":
-		return what + "; run \"" + self + " servers\" for those there are"
+		return what + "; run \"" + self + " servers" + e.aim + "\" for those there are"
 	case "report_not_found":
-		return what + "; \"" + self + " history\" with the server's name lists what was"
+		return what + "; \"" + self + " history" + e.aim + "\" with the server's name lists what was"
 	case "unknown_rules":
-		return "--rules: " + what + "; run \"" + self + " rules list\" for those there are"
+		return what + "; run \"" + self + " rules list" + e.aim + "\" for those there are"
 	case "unauthenticated", "forbidden":
 		return e.Detail + "; show another token with --token-file or MCPLEDGER_TOKEN"
 	case "at_in_future":
@@ -88,7 +90,7 @@ func (p *program) openClient(ctx context.Context) (*client, error) {
 		if err != nil {
 			return nil, err
 		}
-		return newNetworkClient(base, token), nil
+		return p.networkClient(base, token), nil
 	}
 	service, running, err := readServiceFile(p.dataDir)
 	if errors.Is(err, fs.ErrPermission) {
@@ -98,7 +100,7 @@ func (p *program) openClient(ctx context.Context) (*client, error) {
 		return nil, err
 	}
 	if running {
-		c := newNetworkClient(service.Address, "")
+		c := p.networkClient(service.Address, "")
 		switch err := c.get(ctx, "/healthz", nil, nil); {
 		case err == nil:
 			if c.token = token; token == "" {
@@ -112,6 +114,13 @@ func (p *program) openClient(ctx context.Context) (*client, error) {
 		// The file is of a service that is gone, and its process id is used again.
 	}
 	return p.openReader(ctx)
+}
+
+// networkClient is newNetworkClient for what a person asked.
+func (p *program) networkClient(base, token string) *client {
+	c := newNetworkClient(base, token)
+	c.aim = p.aim
+	return c
 }
 
 func newNetworkClient(base, token string) *client {
@@ -191,7 +200,7 @@ func (c *client) open(ctx context.Context, method, path string, query url.Values
 		return res, nil
 	}
 	defer res.Body.Close()
-	refused := &problem{Status: res.StatusCode, Title: "the service answered " + res.Status}
+	refused := &problem{Status: res.StatusCode, Title: "the service answered " + res.Status, aim: c.aim}
 	explained, err := io.ReadAll(io.LimitReader(res.Body, 64<<10))
 	if err == nil && json.Unmarshal(explained, refused) != nil {
 		refused = &problem{Status: res.StatusCode, Title: "what answers there is no mcpledger service: " + res.Status}

@@ -80,7 +80,7 @@ func (p *program) discoverAll(ctx context.Context, c *client, selection api.Disc
 		case e, open := <-happening.events:
 			switch {
 			case !open:
-				return fmt.Errorf("the service went away during run %s; \"%s servers\" tells how the servers stand", accepted.RunId, self)
+				return fmt.Errorf("the service went away during run %s; \"%s servers%s\" tells how the servers stand", accepted.RunId, self, p.aim)
 			case e.Type == events.TypeDiscoveryRunCompleted:
 				if runs.end(e.RunId) {
 					view.sum()

@@ -31,6 +31,10 @@ type program struct {
 	url       string // --url; empty: found by the data folder
 	tokenFile string // --token-file
 	json      bool   // --json
+
+	// aim is what the line gave of --data, --url and --token-file, after a blank: what a
+	// person is told to type next ends with it, to reach the same log or service.
+	aim string
 }
 
 // run carries out one command line and returns the exit code. It writes nothing but

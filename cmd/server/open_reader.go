@@ -52,7 +52,7 @@ func (p *program) readerOf(ctx context.Context, log events.Log, engine *projecti
 		return nil, err
 	}
 	return &client{
-		http: &http.Client{Transport: handlerTransport{api}}, base: "http://127.0.0.1", close: log.Close,
+		http: &http.Client{Transport: handlerTransport{api}}, base: "http://127.0.0.1", aim: p.aim, close: log.Close,
 	}, nil
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/url"
 	"slices"
@@ -97,6 +98,10 @@ func verdictOn(s api.Server) verdict {
 func (p *program) printVerdicts(verdicts []verdict) error {
 	if p.json {
 		return p.printJSON(verdicts)
+	}
+	if len(verdicts) == 0 {
+		_, err := fmt.Fprintln(p.stdout, "No servers.")
+		return err
 	}
 	t := newTable(p.stdout, "SERVER", "STATE", "REASON")
 	for _, v := range verdicts {

@@ -25,13 +25,13 @@ func (p *program) withClient(cmd *cobra.Command, fn func(*client) error) error {
 }
 
 // errNeedsService tells that a command writes, and nobody is there to write.
-var errNeedsService = errors.New("no service holds this data folder, and this command needs one; start it with \"" + self + " serve\" or name one with --url")
+var errNeedsService = errors.New("no service holds this data folder, and this command needs one")
 
 // withService is withClient for a command that writes, which a service has to do.
 func (p *program) withService(cmd *cobra.Command, fn func(*client) error) error {
 	return p.withClient(cmd, func(c *client) error {
 		if !c.running {
-			return errNeedsService
+			return fmt.Errorf("%w; start it with \"%s serve%s\" or name one with --url", errNeedsService, self, p.aim)
 		}
 		return fn(c)
 	})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -26,11 +27,12 @@ func (p *program) rootCommand() *cobra.Command {
 		Long: "mcpledger reads the mcpServers config you already have, learns each server's tools,\n" +
 			"and writes every attempt and outcome to one log that explains who is skipped, and why.\n" +
 			"Without a command it serves.",
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		Args: func(_ *cobra.Command, args []string) error {
+		SilenceUsage:               true,
+		SilenceErrors:              true,
+		SuggestionsMinimumDistance: 2,
+		Args: func(root *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return noCommand(args[0])
+				return noCommand(root, args[0])
 			}
 			return nil
 		},
@@ -43,6 +45,7 @@ func (p *program) rootCommand() *cobra.Command {
 			case asksNobody(cmd) && cmd.Flags().Changed("url"):
 				return usagef("%s asks no service, so it does not take --url; --data names the folder it works on", cmd.CommandPath())
 			}
+			p.aim = aimOf(cmd.Flags()) // before variables count as given: they stay set
 			return p.flagsFromEnv(cmd.Flags())
 		},
 	}
@@ -85,6 +88,28 @@ func asksNobody(cmd *cobra.Command) bool {
 		slices.Contains([]string{"rules check", "rules test"}, name)
 }
 
+// aimOf returns the flags that say which log or service is meant, as they were given.
+func aimOf(flags *pflag.FlagSet) string {
+	var aim strings.Builder
+	for _, name := range []string{"data", "url", "token-file"} {
+		if f := flags.Lookup(name); f != nil && f.Changed {
+			fmt.Fprintf(&aim, " --%s %s", name, shellWord(f.Value.String()))
+		}
+	}
+	return aim.String()
+}
+
+// plainWord is what a shell takes as one word as it stands.
+var plainWord = regexp.MustCompile(`^[\pL\pN_./:@%+=,-]+$`)
+
+// shellWord writes s as one word of a shell's line.
+func shellWord(s string) string {
+	if plainWord.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
 // envAnnotation is on the flags that a variable stands for.
 const envAnnotation = "env"
 
@@ -124,11 +149,15 @@ func (p *program) flagsFromEnv(flags *pflag.FlagSet) error {
 	return wrong
 }
 
-// noCommand refuses a word that is no command. A file among them was meant for
-// --config: a shell makes several words of "--config *.json".
-func noCommand(word string) error {
+// noCommand refuses a word that is no command of root, and names those it may be a slip
+// for. A file among them was meant for --config: a shell makes several words of
+// "--config *.json".
+func noCommand(root *cobra.Command, word string) error {
 	if info, err := os.Stat(word); err == nil && !info.IsDir() {
 		return usagef("there is no command %q; a config file is given as --config %s, each with a --config of its own", word, word)
+	}
+	if near := root.SuggestionsFor(word); len(near) > 0 {
+		return usagef("there is no command %q, did you mean %s? Run \"%s help\" for those there are", word, strings.Join(near, " or "), self)
 	}
 	return usagef("there is no command %q, run \"%s help\" for those there are", word, self)
 }

@@ -221,7 +221,7 @@ func (p *program) checkListen(ctx context.Context, listen string) error {
 		return err
 	}
 	if len(tokens) == 0 {
-		return usagef("--listen %s can be reached from other machines and there are no tokens, make one with \"%s token add NAME\" or listen on 127.0.0.1", listen, self)
+		return usagef("--listen %s can be reached from other machines and there are no tokens, make one with \"%s token add NAME%s\" or listen on 127.0.0.1", listen, self, p.aim)
 	}
 	return nil
 }

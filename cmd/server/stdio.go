@@ -64,7 +64,7 @@ func (p *program) stdio(ctx context.Context, o stdioOptions) error {
 	defer h.close()
 	err = gateway.Relay{Open: h.open, Logger: logger}.Run(ctx, p.stdin, p.stdout)
 	if refusal, ok := errors.AsType[*gateway.Refusal](err); ok {
-		return &problem{Status: refusal.Status, Code: refusal.Code, Detail: refusal.Detail}
+		return &problem{Status: refusal.Status, Code: refusal.Code, Detail: refusal.Detail, aim: p.aim}
 	}
 	return err
 }

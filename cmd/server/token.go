@@ -122,7 +122,7 @@ func (p *program) tokenRevokeCommand() *cobra.Command {
 			}
 			left := slices.DeleteFunc(slices.Clone(tokens), func(t access.Token) bool { return t.Name == args[0] })
 			if len(left) == len(tokens) {
-				return fmt.Errorf("there is no token %q, run \"%s token list\" for those there are", args[0], self)
+				return fmt.Errorf("there is no token %q, run \"%s token list%s\" for those there are", args[0], self, p.aim)
 			}
 			if err := access.WriteTokens(p.dataDir, left); err != nil || !p.json {
 				return err

@@ -37,7 +37,7 @@ func (p *program) toolsCommand() *cobra.Command {
 			if len(args) == 1 {
 				i := slices.IndexFunc(servers, func(s api.ServerTools) bool { return string(s.Name) == args[0] })
 				if i < 0 {
-					return &problem{Code: "server_not_found", Detail: fmt.Sprintf("no server named %q is configured", args[0])}
+					return &problem{Code: "server_not_found", Detail: fmt.Sprintf("no server named %q is configured", args[0]), aim: p.aim}
 				}
 				raw, servers = raw[i:i+1], servers[i:i+1]
 			}

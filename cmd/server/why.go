@@ -75,7 +75,7 @@ func (p *program) explain(why api.Explanation) error {
 	if len(why.ClearsOn) > 0 {
 		fmt.Fprintln(w, "\nWhat changes it")
 		for _, c := range why.ClearsOn {
-			fmt.Fprintf(w, "  %s\n", oneLine(clearingInWords(why, c)))
+			fmt.Fprintf(w, "  %s\n", oneLine(clearingInWords(why, c, p.aim)))
 		}
 	}
 	return nil
@@ -116,7 +116,7 @@ func printLastEvidence(w io.Writer, chain []api.ChainLink) error {
 
 // clearingInWords says what would change how a server stands. The requests of the HTTP
 // contract that do it are commands here.
-func clearingInWords(why api.Explanation, c api.Clearing) string {
+func clearingInWords(why api.Explanation, c api.Clearing, aim string) string {
 	server := string(why.Server)
 	path := "/api/servers/" + url.PathEscape(server)
 	words := strings.ReplaceAll(string(c.What), "_", " ")
@@ -126,9 +126,9 @@ func clearingInWords(why api.Explanation, c api.Clearing) string {
 	switch c.Detail {
 	case "":
 	case "POST " + path + "/discover":
-		words += ": " + self + " discover " + server
+		words += ": " + self + " discover " + shellWord(server) + aim
 	case "DELETE " + path + "/skip":
-		words += ": " + self + " unpin " + server
+		words += ": " + self + " unpin " + shellWord(server) + aim
 	default:
 		words += ": " + c.Detail
 	}

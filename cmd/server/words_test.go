@@ -83,3 +83,23 @@ func TestALineOfTheStreamThatWasCutIsNotTaken(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+func TestWhatAPersonIsToldToTypeCanBeTypedAsItStands(t *testing.T) {
+	for given, want := range map[string]string{
+		"weather":            "weather",
+		"/srv/mcp/data.d":    "/srv/mcp/data.d",
+		"wetter-für-köln":    "wetter-für-köln",
+		"my server":          "'my server'",
+		"it's":               `'it'\''s'`,
+		"$HOME":              "'$HOME'",
+		"http://[::1]:8132/": "'http://[::1]:8132/'",
+		"":                   "''",
+	} {
+		if got := shellWord(given); got != want {
+			t.Errorf("%q is written %s, want %s", given, got, want)
+		}
+		if got := shell(t, t.TempDir(), "printf %s "+shellWord(given)); got != given {
+			t.Errorf("the shell reads %q as %q", given, got)
+		}
+	}
+}

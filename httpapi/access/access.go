@@ -92,7 +92,7 @@ func (t Token) check() error {
 	}
 	for _, r := range t.Roles {
 		if !slices.Contains(Roles(), r) {
-			return fmt.Errorf("token %q: no such role %q, there are %v", t.Name, r, Roles())
+			return fmt.Errorf("token %q: no such role %q, give %s, %s, %s or %s", t.Name, r, Read, Call, Report, Operate)
 		}
 	}
 	return nil
