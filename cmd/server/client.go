@@ -65,7 +65,7 @@ func (e *problem) Error() string {
 
 // wrongUsage reports whether the request asked for what no service could answer.
 func (e *problem) wrongUsage() bool {
-	return slices.Contains([]string{"invalid_parameter", "invalid_at", "invalid_limit", "at_in_future", "unknown_rules", "bad_body"}, e.Code)
+	return slices.Contains([]string{"invalid_parameter", "invalid_at", "invalid_limit", "at_in_future", "unknown_rules", "bad_body", "breaks_law_3", "rules_name_taken"}, e.Code)
 }
 
 // isUnreachable reports whether err is that nobody answered, or somebody who is no
@@ -164,6 +164,9 @@ func (c *client) post(ctx context.Context, path string, query url.Values, body, 
 	return c.ask(ctx, http.MethodPost, path, query, body, into)
 }
 
+// yamlText is a body that is sent as it is; others are sent as JSON.
+type yamlText string
+
 // open sends a request and returns the answer with its body unread. An answer of
 // 400 or more is an error, a *problem where the service explains itself.
 func (c *client) open(ctx context.Context, method, path string, query url.Values, body any) (*http.Response, error) {
@@ -172,7 +175,13 @@ func (c *client) open(ctx context.Context, method, path string, query url.Values
 		target += "?" + query.Encode()
 	}
 	var sent io.Reader
-	if body != nil {
+	contentType := "application/json"
+	switch body := body.(type) {
+	case nil:
+		contentType = ""
+	case yamlText:
+		contentType, sent = "application/yaml", strings.NewReader(string(body))
+	default:
 		encoded, err := json.Marshal(body)
 		if err != nil {
 			return nil, err
@@ -183,8 +192,8 @@ func (c *client) open(ctx context.Context, method, path string, query url.Values
 	if err != nil {
 		return nil, err
 	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
+	if contentType != "" {
+		req.Header.Set("Content-Type", contentType)
 	}
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)

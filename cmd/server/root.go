@@ -61,7 +61,7 @@ func (p *program) rootCommand() *cobra.Command {
 	root.RunE = serve.RunE
 
 	rules := p.rulesCommand()
-	rules.AddCommand(p.rulesCheckCommand(), p.rulesTestCommand())
+	rules.AddCommand(p.rulesCheckCommand(), p.rulesTestCommand(), p.rulesActivateCommand(), p.rulesShadowCommand())
 	root.AddCommand(serve,
 		p.serversCommand(), p.toolsCommand(), p.skipsCommand(), p.whyCommand(), p.historyCommand(), p.eventsCommand(),
 		p.discoverCommand(), p.callCommand(), p.preflightCommand(),

@@ -97,8 +97,7 @@ func (p *program) printChecked(found checkedRules, faults rules.ParseErrors) err
 		fmt.Fprintln(p.stderr, oneLine(f.Error()))
 	}
 	for _, w := range found.Warnings {
-		remark := &rules.ParseError{Name: found.File, Line: w.Line, Column: w.Column, Rule: w.Rule, Detail: w.Detail}
-		fmt.Fprintf(p.stdout, "warning: %s\n", oneLine(remark.Error()))
+		p.warnOfRule(found.File, w)
 	}
 	if len(faults) > 0 {
 		return nil
@@ -106,4 +105,10 @@ func (p *program) printChecked(found checkedRules, faults rules.ParseErrors) err
 	_, err := fmt.Fprintf(p.stdout, "%s is a valid rule set: %s, with %s and %s\n",
 		found.File, found.Set, count(found.Rules, "rule"), count(found.Gates, "gate"))
 	return err
+}
+
+// warnOfRule prints a remark about a set that is valid.
+func (p *program) warnOfRule(file string, w rulesRemark) {
+	remark := &rules.ParseError{Name: file, Line: w.Line, Column: w.Column, Rule: w.Rule, Detail: w.Detail}
+	fmt.Fprintf(p.stdout, "warning: %s\n", oneLine(remark.Error()))
 }
