@@ -15,7 +15,8 @@ func (p *program) diffCommand() *cobra.Command {
 		Use:   "diff FROM [TO]",
 		Short: "List the servers that stand differently at two moments",
 		Long: "List the servers whose state, skip, gate or catalogue differ between two moments, each a\n" +
-			"time such as 2026-03-04T12:00:00Z or a sequence of the log. Without TO it is the present.",
+			"time such as 2026-03-04T12:00:00Z, 2h for two hours ago, or a sequence of the log. Without TO it\n" +
+			"is the present.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
 				return usagef("%s wants one moment or two: %s", cmd.CommandPath(), cmd.UseLine())

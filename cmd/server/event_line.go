@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"mcpledger/events"
 	"mcpledger/httpapi/api"
@@ -88,7 +89,7 @@ func inWords(d events.Data) string {
 	case events.DiscoveryCancelled:
 		return d.Reason
 	case events.DiscoverySkipped:
-		return strings.ReplaceAll(d.Reason, "_", " ") + ", until " + stamp(d.Until)
+		return untilInWords(strings.ReplaceAll(d.Reason, "_", " "), d.Until)
 	case events.CatalogueChanged:
 		return fmt.Sprintf("%d added, %d removed, %d changed", len(d.Added), len(d.Removed), len(d.Changed))
 	case events.ToolCallStarted:
@@ -102,10 +103,7 @@ func inWords(d events.Data) string {
 	case events.SessionDiscarded:
 		return d.Reason
 	case events.SkipPinned:
-		if d.Until.IsZero() {
-			return d.Reason
-		}
-		return strings.TrimPrefix(d.Reason+", until "+stamp(d.Until), ", ")
+		return untilInWords(d.Reason, d.Until)
 	case events.SkipCleared:
 		return d.Reason
 	case events.SkipRequalified:
@@ -116,4 +114,13 @@ func inWords(d events.Data) string {
 		return fmt.Sprintf("#%d to #%d from %s", d.First, d.Last, d.From)
 	}
 	return ""
+}
+
+// untilInWords adds to a reason, which may be empty, the time to which it holds, if that
+// has an end.
+func untilInWords(reason string, until time.Time) string {
+	if until.IsZero() {
+		return reason
+	}
+	return strings.TrimPrefix(reason+", until "+stamp(until), ", ")
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -11,7 +12,8 @@ import (
 )
 
 func (p *program) eventsCommand() *cobra.Command {
-	var server, eventType, since string
+	var server, eventType string
+	var since time.Time
 	var after int64
 	var limit int
 	var follow bool
@@ -26,7 +28,7 @@ func (p *program) eventsCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&server, "server", "", "only events about this `server`")
 	cmd.Flags().Var(choice(&eventType, events.Types()...), "type", "only events of this `type`, such as discovery.failed")
-	cmd.Flags().Var(timeOf(&since), "since", "only from this `time` on, such as 2026-03-04T12:00:00Z")
+	cmd.Flags().Var(timeOf(&since, p.now), "since", "only from this `time` on, such as 2026-03-04T12:00:00Z, or 2h for two hours ago")
 	cmd.Flags().Var(wholeNumber(&after, 0, 0), "after", "only events after this `sequence`")
 	cmd.Flags().BoolVar(&follow, "follow", false, "print new events as they come, until interrupted")
 	listLimit(cmd, &limit)
@@ -36,7 +38,7 @@ func (p *program) eventsCommand() *cobra.Command {
 			q.Set("after", strconv.FormatInt(after, 10))
 		}
 		if follow {
-			if since != "" {
+			if !since.IsZero() {
 				return usagef("--follow shows what comes, so it does not take --since; --after begins it earlier")
 			}
 			only := func(e api.Event) bool {
@@ -47,7 +49,7 @@ func (p *program) eventsCommand() *cobra.Command {
 		q.Set("order", "desc")
 		set(q, "server", server)
 		set(q, "type", eventType)
-		set(q, "since", since)
+		set(q, "since", timeParameter(since))
 		return printList(p, cmd, "/api/events", q, limit, p.printEvents)
 	}
 	return cmd

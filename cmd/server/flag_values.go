@@ -63,34 +63,52 @@ func choice[T ~string](to *string, words ...T) pflag.Value {
 	}}
 }
 
-const adviceTime adviceError = "give a time such as 2026-03-04T12:00:00Z"
-
-// timeOf is the value of a flag that takes a time, kept as RFC 3339 has it.
-func timeOf(to *string) pflag.Value {
-	return &value{kind: "string", parse: func(given string) error {
+// timeOf is the value of a flag that takes a time, also as how long ago it was. An empty
+// one is as if it were not given.
+func timeOf(to *time.Time, now func() time.Time) pflag.Value {
+	return &value{kind: "string", parse: func(given string) (err error) {
+		*to = time.Time{}
 		if given == "" {
-			*to = ""
 			return nil
 		}
-		at, err := readTime(given)
-		if err != nil {
-			return adviceTime
+		if *to, err = readTimeOrAgo(given, now()); err != nil {
+			return adviceError("give a time such as 2026-03-04T12:00:00Z, or 2h for two hours ago")
 		}
-		*to = at.Format(time.RFC3339Nano)
 		return nil
 	}}
 }
 
-// comingTimeOf is the value of a flag that takes a time after now, kept as RFC 3339 has
-// it.
-func comingTimeOf(to *string, now func() time.Time) pflag.Value {
-	plain := timeOf(to)
-	return &value{kind: "string", parse: func(given string) error {
-		if at, err := readTime(given); err == nil && !at.After(now()) {
+// readTimeOrAgo reads a time, or a duration back from now.
+func readTimeOrAgo(given string, now time.Time) (time.Time, error) {
+	if ago, err := time.ParseDuration(given); err == nil && ago > 0 {
+		return now.Add(-ago), nil
+	}
+	return readTime(given)
+}
+
+// comingTimeOf is the value of a flag that takes a time after now.
+func comingTimeOf(to *time.Time, now func() time.Time) pflag.Value {
+	return &value{kind: "string", parse: func(given string) (err error) {
+		*to = time.Time{}
+		if given == "" {
+			return nil
+		}
+		if *to, err = readTime(given); err != nil {
+			return adviceError("give a time such as 2026-03-04T12:00:00Z")
+		}
+		if !to.After(now()) {
 			return adviceError("which has passed; give a time to come")
 		}
-		return plain.Set(given)
+		return nil
 	}}
+}
+
+// timeParameter writes a time as the service reads it, "" for none.
+func timeParameter(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
 }
 
 // momentOf is the value of a flag that takes a moment of the past.
@@ -106,20 +124,20 @@ func momentOf(to *string, now func() time.Time) pflag.Value {
 	}}
 }
 
-// readMoment reads a sequence, or a time that is not after now, and returns it as the
-// HTTP contract has it. Whether the log reaches that far is known to whoever reads it.
+// readMoment reads a sequence, or a time that is not after now, also as how long ago it
+// was, and returns it as the HTTP contract has it. Whether the log reaches that far is known to whoever reads it.
 func readMoment(given string, now time.Time) (string, error) {
 	if sequence, err := strconv.ParseInt(given, 10, 64); err == nil && sequence > 0 {
 		return given, nil
 	}
-	at, err := readTime(given)
+	at, err := readTimeOrAgo(given, now)
 	switch {
 	case err != nil:
-		return "", adviceError("give a time such as 2026-03-04T12:00:00Z or a sequence from 1 on")
+		return "", adviceError("give a time such as 2026-03-04T12:00:00Z, 2h for two hours ago, or a sequence from 1 on")
 	case at.After(now):
 		return "", adviceError("which has not come yet, give a moment of the past")
 	}
-	return at.Format(time.RFC3339Nano), nil
+	return timeParameter(at), nil
 }
 
 // wholeNumber is the value of a flag that takes a whole number from least to most; a most

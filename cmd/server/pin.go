@@ -16,7 +16,8 @@ import (
 )
 
 func (p *program) pinCommand() *cobra.Command {
-	var reason, until string
+	var reason string
+	var until time.Time
 	var last time.Duration
 	cmd := &cobra.Command{
 		Use:   "pin NAME",
@@ -30,13 +31,13 @@ func (p *program) pinCommand() *cobra.Command {
 	cmd.Flags().Var(durationOf(&last, 1, "give a time from now that is longer than 0, such as 2h"), "for", "the `time` from now after which it is taken back, such as 2h; default: until unpin")
 	cmd.Flags().Var(comingTimeOf(&until, p.now), "until", "the `time` at which it is taken back, such as 2026-12-05T00:00:00Z")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if last > 0 && until != "" {
+		if last > 0 && !until.IsZero() {
 			return usagef("--for and --until both say when it is taken back, give one of them")
 		}
 		if last > 0 {
-			until = p.now().Add(last).UTC().Format(time.RFC3339Nano)
+			until = p.now().Add(last)
 		}
-		return p.changeSkip(cmd, args[0], skipChange{method: http.MethodPut, body: api.Pin{Reason: reason, Until: until}})
+		return p.changeSkip(cmd, args[0], skipChange{method: http.MethodPut, body: api.Pin{Reason: reason, Until: timeParameter(until)}})
 	}
 	return cmd
 }

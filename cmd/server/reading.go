@@ -50,7 +50,7 @@ func closing(c *client, fn func(*client) error) (err error) {
 // for as parameters of the HTTP contract.
 func (p *program) moment(cmd *cobra.Command) func() url.Values {
 	var at string
-	cmd.Flags().Var(momentOf(&at, p.now), "at", "show the past: a `moment`, such as 2026-03-04T12:00:00Z or a sequence")
+	cmd.Flags().Var(momentOf(&at, p.now), "at", "show the past: a `moment`, such as 2026-03-04T12:00:00Z, 2h for two hours ago, or a sequence")
 	rules := cmd.Flags().String("rules", "", "judge by another rule `set`")
 	return func() url.Values {
 		query := url.Values{}

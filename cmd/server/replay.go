@@ -25,7 +25,6 @@ import (
 var replayExits = map[replay.Outcome]int{replay.Same: exitOK, replay.Changed: 3, replay.Worse: 4}
 
 func (p *program) replayCommand() *cobra.Command {
-	var since, until string
 	var with, servers []string
 	var opts replay.Options
 	cmd := &cobra.Command{
@@ -40,8 +39,8 @@ func (p *program) replayCommand() *cobra.Command {
 		Args: noArgs,
 	}
 	cmd.Flags().StringArrayVar(&with, "rules", nil, "the rule `set` or file to try; may be given several times")
-	cmd.Flags().StringVar(&since, "since", "", "count only what happened from this `time` on, such as 2026-03-04T12:00:00Z")
-	cmd.Flags().StringVar(&until, "until", "", "count only what happened before this `time`")
+	cmd.Flags().Var(timeOf(&opts.Since, p.now), "since", "count only what happened from this `time` on, such as 2026-03-04T12:00:00Z, or 2h for two hours ago")
+	cmd.Flags().Var(timeOf(&opts.Until, p.now), "until", "count only what happened before this `time`")
 	cmd.Flags().StringArrayVar(&servers, "server", nil, "count only this `server`; may be given several times")
 	cmd.Flags().BoolVar(&opts.All, "all", false, "list what both sets judge alike, too")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -55,13 +54,6 @@ func (p *program) replayCommand() *cobra.Command {
 				return err
 			}
 			sets = append(sets, set)
-		}
-		var err error
-		if opts.Since, err = timeFlag("--since", since); err != nil {
-			return err
-		}
-		if opts.Until, err = timeFlag("--until", until); err != nil {
-			return err
 		}
 		for _, name := range servers {
 			opts.Servers = append(opts.Servers, events.ServerName(name))
@@ -136,25 +128,6 @@ func (p *program) replayHere(ctx context.Context, set *rules.Set, opts replay.Op
 	opts.Now = p.now
 	opts.Progress = func(done, total events.Sequence) { bar.show(float64(done) / float64(total)) }
 	return replay.Run(ctx, log, active, set, opts)
-}
-
-func timeFlag(name, value string) (time.Time, error) {
-	if value == "" {
-		return time.Time{}, nil
-	}
-	t, err := readTime(value)
-	if err != nil {
-		return time.Time{}, usagef("%s is %q, give a time such as 2026-03-04T12:00:00Z", name, value)
-	}
-	return t, nil
-}
-
-// timeParameter writes a time as the service reads it, "" for none.
-func timeParameter(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.Format(time.RFC3339Nano)
 }
 
 // replayPoll is how often the service is asked how far a replay is.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"mcpledger/events"
 	"mcpledger/httpapi/api"
@@ -43,6 +44,8 @@ func TestAFailureIsToldByTheTextThatDecided(t *testing.T) {
 		{"a program that did not start, whatever it printed last", events.DiscoveryFailed{Evidence: crash}, judged, "dependency: Error: Cannot find module 'pg'"},
 		{"a call, with its tool", events.ToolCallFailed{Tool: "query", Evidence: crash}, judged, "dependency: query: Error: Cannot find module 'pg'"},
 		{"a failure of which nothing is known", events.DiscoveryFailed{}, &api.Classification{Class: rules.ClassUnknown}, "unknown"},
+		{"a skip with an end", events.DiscoverySkipped{Reason: "identical_failures", Until: time.Unix(0, 0)}, nil, "identical failures, until 1970-01-01 00:00:00Z"},
+		{"a pin without one", events.DiscoverySkipped{Reason: "pinned"}, nil, "pinned"},
 		{"what was refused, by the reason", events.ToolCallRefused{Tool: "query", Detail: "set aside"}, nil, "query: set aside"},
 	}
 	for _, tt := range tests {
