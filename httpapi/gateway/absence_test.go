@@ -78,6 +78,21 @@ func TestAnAddressOfOneServerSaysWhyItOffersNothing(t *testing.T) {
 	}
 }
 
+// Instructions stand in a client's prompt for as long as it runs.
+func TestAServerThatStartsWithItsClientIsNotSaidToBeMissing(t *testing.T) {
+	for _, e := range eras {
+		t.Run(string(e), func(t *testing.T) {
+			w := newWorld(t)
+			w.options.FirstListWait = patience
+			w.program("slow", mcptest.Fake{Fault: mcptest.Slow, At: "initialize", DelayMS: 300})
+			w.start()
+			if said := w.connect(e, "/slow").InitializeResult().Instructions; said != "" {
+				t.Errorf("instructions %q, want none", said)
+			}
+		})
+	}
+}
+
 // Who came while a server was away hears of its tools when it is there.
 func TestAClientOfAServerThatComesBackHearsOfItsTools(t *testing.T) {
 	for story, c := range map[string]struct {

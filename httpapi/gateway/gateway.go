@@ -49,7 +49,8 @@ type Options struct {
 	IdleTimeout time.Duration
 	// ChangeInterval is the least time between two notices that a list has changed; 0
 	// for 5 s. FirstListWait is how long a client's first list waits for servers that
-	// have no outcome yet; 0 for 3 s, negative for not at all.
+	// have no outcome yet, and the introduction of one that is offered alone; 0 for 3 s,
+	// negative for not at all.
 	ChangeInterval, FirstListWait time.Duration
 	// StallTimeout is how long a client may read nothing of what is written to it before
 	// its connection is cut; 0 for patient.Limit.

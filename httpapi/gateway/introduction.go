@@ -56,8 +56,13 @@ func (c *captured) writeTo(w http.ResponseWriter) {
 }
 
 // introduce answers initialize and server/discover: by the library, but for what it
-// cannot know of the servers behind.
+// cannot know of the servers behind. A server that is offered alone is waited for as by a
+// first list, since what is said of it stays with the client: it would be told, for as
+// long as it runs, that there is nothing.
 func (v *view) introduce(r *http.Request, req *request) *captured {
+	if v.single {
+		v.gateway.awaitFirst(r.Context(), v)
+	}
 	c := v.library(r, req)
 	result := member(c.body.Bytes(), "result")
 	capabilities := member(result, "capabilities")
