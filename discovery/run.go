@@ -98,8 +98,8 @@ func (s *Service) release(c claimed) {
 	close(c.flight.done)
 }
 
-// carryOut attempts the planned servers, as many at the same time as there are
-// slots, and records the run's end.
+// carryOut attempts the planned servers, as many at the same time as have
+// their turn, and records the run's end.
 func (s *Service) carryOut(r *run, planned []claimed) {
 	defer close(r.done)
 	var mu sync.Mutex
@@ -175,12 +175,11 @@ func (s *Service) attemptServer(ctx context.Context, r *run, srv *config.Server)
 	if ctx.Err() != nil { // it waited for others, and the service stops
 		return projections.OutcomeCancelled
 	}
-	select {
-	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
-	case <-ctx.Done():
+	end, err := s.turns.take(ctx)
+	if err != nil {
 		return projections.OutcomeCancelled
 	}
+	defer end()
 	probe := s.probing(srv)
 	for n := 1; ; n++ {
 		if scheduled(r.request.trigger) {

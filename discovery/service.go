@@ -45,8 +45,11 @@ type Options struct {
 	// At is what the schedule and the limits of attempts and calls wait by; nil: Now
 	// runs as the wall clock does.
 	At clock.At
-	// Parallel bounds attempts at the same time; 0 means max(4, 2 x cores).
+	// Parallel bounds attempts at the same time, but for those that last longer than
+	// GiveWay, of which there may be three times as many beside; 0 means max(4, 2 x cores),
+	// and 5 s.
 	Parallel int
+	GiveWay  time.Duration
 	// VerifyOnStart contacts servers whose catalogue is known, too.
 	VerifyOnStart bool
 	// RetryWait is the wait before the second attempt of a run, doubled for the next; 0
@@ -74,7 +77,7 @@ type Service struct {
 	verify   bool
 	shutdown time.Duration
 	backoff  time.Duration
-	slots    chan struct{} // one per attempt at the same time
+	turns    *turns
 	launches *pacer
 	voice    *announcer
 
@@ -119,6 +122,7 @@ func New(o Options) *Service {
 		o.At = clock.Running(o.Now)
 	}
 	o.Parallel = cmp.Or(o.Parallel, max(4, 2*runtime.NumCPU()))
+	o.GiveWay = cmp.Or(o.GiveWay, 5*time.Second)
 	o.ShutdownBudget = cmp.Or(o.ShutdownBudget, 8*time.Second)
 	o.RetryWait = cmp.Or(o.RetryWait, 500*time.Millisecond)
 	o.LookEvery = cmp.Or(o.LookEvery, time.Minute)
@@ -127,7 +131,7 @@ func New(o Options) *Service {
 		recorder: recorder{log: o.Log, source: o.Source, now: o.Now},
 		at:       o.At, engine: o.Engine, logger: o.Logger, load: o.Load, version: o.Version, verify: o.VerifyOnStart,
 		shutdown: o.ShutdownBudget, backoff: o.RetryWait, lookEvery: o.LookEvery,
-		slots: make(chan struct{}, o.Parallel), launches: newPacer(o.Now, o.At),
+		turns: newTurns(o.Parallel, o.GiveWay, o.Now, o.At), launches: newPacer(o.Now, o.At),
 		voice: newAnnouncer(o.Logger), kick: make(chan struct{}, 1),
 		servers: map[events.ServerName]*config.Server{}, flights: map[events.ServerName]*flight{},
 		answered: map[events.ConfigKey]bool{}, probed: map[events.ServerName]time.Time{},

@@ -46,6 +46,9 @@ type world struct {
 	held   chan struct{}
 	look   time.Duration // LookEvery
 	verify bool          // VerifyOnStart
+	// parallel and giveWay are the options of that name.
+	parallel int
+	giveWay  time.Duration
 	// through stands between the service and its log; nil: nothing does.
 	through func(events.Log) events.Log
 }
@@ -146,12 +149,12 @@ func (w *world) start() *running {
 		through = w.through(log)
 	}
 	var at clock.At
-	parallel := 0
+	parallel := w.parallel
 	if w.clock != nil {
 		at, parallel = w.clock.call, 4 // so many are spaced by less than a short wait
 	}
 	s := discovery.New(discovery.Options{
-		At: at, Parallel: parallel, Log: through, Engine: engine, Source: "mcpledger/test", Version: "test", Now: w.now, RetryWait: backoff, LookEvery: w.look, VerifyOnStart: w.verify,
+		At: at, Parallel: parallel, GiveWay: w.giveWay, Log: through, Engine: engine, Source: "mcpledger/test", Version: "test", Now: w.now, RetryWait: backoff, LookEvery: w.look, VerifyOnStart: w.verify,
 		Logger: slog.New(slog.NewTextHandler(w.logged, nil)),
 		Load: func() (*config.Config, error) {
 			return config.Load(config.Options{Files: []string{w.file}, Key: key, LookupEnv: func(n string) (string, bool) {
