@@ -189,6 +189,9 @@ func TestALogThatCannotBeWrittenIsToldAndReadsAreReady(t *testing.T) {
 		want(t, "ready", a.at("ready"), true)
 		want(t, "writable", a.at("writable"), false)
 		want(t, "reason", a.at("reason"), reason)
+		if !contains(w.get("/metrics").is(http.StatusOK).body, "mcpledger_log_writable 0\n") {
+			t.Error("metrics do not say that the log cannot be written")
+		}
 	}
 }
 

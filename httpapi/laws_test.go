@@ -138,7 +138,7 @@ func TestMetricsHaveTheirNames(t *testing.T) {
 	w.get("/api/tools")
 	a := w.get("/metrics").is(http.StatusOK)
 	for _, line := range []string{
-		`mcpledger_ready 1`, `mcpledger_log_sequence ` + itoa(w.head()), `mcpledger_server_state{server="skipped",state="skipped"} 1`,
+		`mcpledger_ready 1`, `mcpledger_log_writable 1`, `mcpledger_log_sequence ` + itoa(w.head()), `mcpledger_server_state{server="skipped",state="skipped"} 1`,
 		`mcpledger_server_tools{server="weather"} 2`, `mcpledger_server_tools{server="remote"} 0`,
 		`mcpledger_discovery_attempts_total{server="skipped"} 3`, `mcpledger_discovery_failures_total{server="skipped"} 3`,
 		`mcpledger_tool_call_failures_total{server="remote"} 1`, `mcpledger_build_info{version="test"} 1`,

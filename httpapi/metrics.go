@@ -25,11 +25,13 @@ type metrics struct {
 	handler  http.Handler
 }
 
-// The metrics that come from the folds. Each server costs one series of each, and
+// The metrics that come from the log and its folds. Each server costs one series of each, and
 // one more for its state.
 var (
 	descReady = prometheus.NewDesc("mcpledger_ready",
 		"Whether the folds have caught up with the log (1) or not (0).", nil, nil)
+	descWritable = prometheus.NewDesc("mcpledger_log_writable",
+		"Whether the log could be written the last time (1) or not (0), as on a full disk.", nil, nil)
 	descSequence = prometheus.NewDesc("mcpledger_log_sequence",
 		"Place in the log of the last event folded.", nil, nil)
 	descPassedOver = prometheus.NewDesc("mcpledger_events_passed_over_total",
@@ -79,7 +81,7 @@ func newMetrics(a *API, version string) *metrics {
 // Describe implements prometheus.Collector.
 func (m *metrics) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descReady, descSequence, descPassedOver, descShadow, descState, descOffered, descSkipUntil,
+		descReady, descWritable, descSequence, descPassedOver, descShadow, descState, descOffered, descSkipUntil,
 		descAttempts, descFailures, descLaunches, descCalls, descCallFailures,
 	} {
 		out <- d
@@ -94,6 +96,11 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	counter := func(d *prometheus.Desc, v int64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
 	}
+	writable := 0.0
+	if m.api.unwritable() == "" {
+		writable = 1
+	}
+	gauge(descWritable, writable)
 	f, err := m.api.fleetAt(context.Background(), "", "")
 	if err != nil {
 		gauge(descReady, 0)
