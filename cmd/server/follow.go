@@ -126,7 +126,7 @@ func (f *follower) take(line string) error {
 		for i := range cells {
 			cells[i] = oneLine(cells[i])
 		}
-		fmt.Fprintln(f.p.stdout, strings.Join(cells, "  "))
+		fmt.Fprintln(f.p.stdout, strings.TrimRight(strings.Join(cells, "  "), " "))
 	}
 	return nil
 }

@@ -70,6 +70,7 @@ func (p *program) rootCommand() *cobra.Command {
 		p.verifyCommand(), p.exportCommand(), p.importCommand(), p.backupCommand(),
 		p.stdioCommand(), rules, p.tokenCommand(), p.versionCommand(), p.sampleServerCommand())
 	p.addCompletions(root)
+	refuseUnknown(root)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if wrong := wrongValue(err); wrong != nil {
 			return wrong
@@ -160,6 +161,26 @@ func noCommand(root *cobra.Command, word string) error {
 		return usagef("there is no command %q, did you mean %s? Run \"%s help\" for those there are", word, strings.Join(near, " or "), self)
 	}
 	return usagef("there is no command %q, run \"%s help\" for those there are", word, self)
+}
+
+// refuseUnknown has the commands of the library refuse words that are no commands: they
+// print what there is, and end with 0.
+func refuseUnknown(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "help":
+			cmd.Args = func(_ *cobra.Command, args []string) error {
+				if _, left, _ := root.Find(args); len(left) > 0 {
+					return noCommand(root, strings.Join(args, " "))
+				}
+				return nil
+			}
+		case "completion":
+			cmd.Args, cmd.RunE = cobra.ArbitraryArgs, wantsSubcommand
+		}
+	}
 }
 
 // noArgs refuses arguments with a sentence of ours.
