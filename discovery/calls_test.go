@@ -7,9 +7,11 @@ import (
 	"sync"
 	"testing"
 
+	"mcpledger/discovery"
 	"mcpledger/discovery/mcptest"
 	"mcpledger/events"
 	"mcpledger/projections"
+	"mcpledger/projections/rules"
 )
 
 func TestACallIsWrittenDownBeforeAndAfter(t *testing.T) {
@@ -46,16 +48,38 @@ func (o overheard) Follow(ctx context.Context, after events.Sequence) iter.Seq2[
 	return o.Log.Follow(ctx, after)
 }
 
-// A client that is started together with the service calls before the first attempt has
-// begun.
+// awaited has the service begin its first attempt once a call waits for it. A client that
+// is started together with the service calls that early.
+func (w *world) awaited() *running {
+	w.t.Helper()
+	w.held = make(chan struct{})
+	begin := sync.OnceFunc(func() { close(w.held) })
+	w.t.Cleanup(begin)
+	w.through = func(l events.Log) events.Log { return overheard{l, begin} }
+	return w.start()
+}
+
 func TestACallWaitsForTheFirstAttemptThoughItHasNotBegun(t *testing.T) {
 	w := newWorld(t)
 	w.program("healthy", mcptest.Fake{})
-	w.held = make(chan struct{})
-	begin := sync.OnceFunc(func() { close(w.held) })
-	defer begin()
-	w.through = func(l events.Log) events.Log { return overheard{l, begin} }
-	if out := w.start().call("healthy", "echo", `{"text":"hello"}`); out.Outcome != projections.OutcomeSucceeded {
+	if out := w.awaited().call("healthy", "echo", `{"text":"hello"}`); out.Outcome != projections.OutcomeSucceeded {
 		t.Errorf("outcome %s: %+v", out.Outcome, out.Failure)
+	}
+}
+
+// A server that hangs would hold whoever calls it for its time twice.
+func TestACallThatWaitedForAnAttemptInVainMakesNoneOfItsOwn(t *testing.T) {
+	w := newWorld(t)
+	launches := w.program("silent", mcptest.Fake{Fault: mcptest.Silent, At: "initialize"})
+	w.entries["silent"]["mcpledger"] = map[string]any{"timeouts": map[string]any{"start": "500ms"}}
+	r := w.awaited()
+	out := r.call("silent", "echo", `{}`)
+	if out.Outcome != projections.OutcomeRefused || out.Dispatched || out.Failure.Code != discovery.CodeNotConnected ||
+		out.Failure.Class != rules.ClassTimeout || !strings.HasPrefix(out.Failure.Detail, "did not answer the handshake within 500ms") {
+		t.Errorf("the call: %s", told(out))
+	}
+	wantLaunches(t, launches, 1, "the attempt that the call waited for")
+	if got := r.recorded("silent", events.TypeToolCallRefused); len(got) != 1 {
+		t.Errorf("recorded %d refusals, want 1", len(got))
 	}
 }

@@ -18,7 +18,8 @@ const onUseInterval = time.Minute
 
 // refusal returns why a call is not sent, nil if it is. A call that names a tool of a
 // skipped server has it attempted first, once a minute at most; one whose server has
-// no outcome yet waits for it. Neither waits longer than the call may.
+// no outcome yet waits for it, and makes no attempt of its own on one that failed
+// meanwhile. Neither waits longer than the call may.
 func (s *Service) refusal(ctx context.Context, p *pendingCall) *CallFailure {
 	v := p.view
 	discovering := v.State == projections.StateDiscovering
@@ -29,6 +30,7 @@ func (s *Service) refusal(ctx context.Context, p *pendingCall) *CallFailure {
 	defer cancel()
 	if discovering {
 		s.awaitOutcome(ctx, p.Server)
+		s.awaitFlight(ctx, p.Server) // the run may try again
 	} else if attempted, err := s.probeOnUse(ctx, p.server); err != nil || !attempted {
 		// Where no attempt can be recorded, the refusal cannot be either, and says so.
 		return s.refusalNow(p)
@@ -36,7 +38,14 @@ func (s *Service) refusal(ctx context.Context, p *pendingCall) *CallFailure {
 	if err := s.resolve(p); err != nil {
 		return &CallFailure{Code: CodeNotConnected, Detail: err.Error()} // it was removed meanwhile
 	}
-	return s.refusalNow(p)
+	if f := s.refusalNow(p); f != nil || p.view.State != projections.StateFailed {
+		return f
+	}
+	f := &CallFailure{Code: CodeNotConnected, Detail: p.view.Reason, ClearsOn: clearsOn(p.view)}
+	if p.view.Cause != nil {
+		f.Class = p.view.Cause.Class
+	}
+	return f
 }
 
 // refusalNow returns why a call is not sent as its server stands.
