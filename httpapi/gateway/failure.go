@@ -93,6 +93,8 @@ func (x *exchange) explain(server events.ServerName, out discovery.CallOutcome) 
 	switch {
 	case out.Failure.Code == discovery.CodeTooLarge:
 		f.Sentence += " The server has carried the call out."
+	case out.Dispatched && f.closed(): // by a status of 401 or 403
+		f.Sentence += " The call was sent, and the server refused it."
 	case out.Dispatched:
 		f.Sentence += " The call was sent, so the server may have carried it out."
 	default:

@@ -68,6 +68,24 @@ func TestACallThatCannotBeMadeSaysWhy(t *testing.T) {
 	})
 }
 
+// Who is told that a call may have been carried out looks for what it did.
+func TestACallThatAServerRefusesIsNotSaidToBeCarriedOut(t *testing.T) {
+	for _, status := range []int{401, 403} {
+		w := newWorld(t)
+		w.remote("locked", mcptest.NewHTTP(t, mcptest.HTTP{Mishap: mcptest.Status, At: "tools/call", Status: status}).URL)
+		w.start()
+		w.await("locked", projections.StateReady)
+		r, err := w.connect(modern, "").CallTool(context.Background(), &mcp.CallToolParams{Name: "locked__echo"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, f := failureOf(t, r)
+		if f["dispatched"] != true || !strings.Contains(text, "The call was sent, and the server refused it.") || strings.Contains(text, "carried") {
+			t.Errorf("status %d: %q, %v", status, text, f)
+		}
+	}
+}
+
 func TestAServersTroubleLeavesTheOthersTools(t *testing.T) {
 	w := newWorld(t)
 	w.program("steady", mcptest.Fake{})
