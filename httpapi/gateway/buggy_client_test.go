@@ -62,6 +62,65 @@ func TestTwoRequestsOfOneIDAreNotUnderWayAtOnce(t *testing.T) {
 	}
 }
 
+// Each message comes on a connection of its own.
+func TestACancellationMayOvertakeItsRequest(t *testing.T) {
+	w := newWorld(t)
+	served := &script{tools: `[{"name":"quiet"}]`, answers: map[string]string{"tools/call quiet": `{"content":[]}`}}
+	w.program("one", mcptest.Fake{})
+	w.remote("far", served.serve(t))
+	w.start()
+	w.await("one", projections.StateReady)
+	w.await("far", projections.StateReady)
+	c := w.raw("")
+	call := func(id, tool string) string {
+		_, _, body := c.send(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + tool + `"}}`)
+		return string(body)
+	}
+	cancel := func(id string) {
+		c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `}}`)
+	}
+	for _, tool := range []string{"one__wait", "far__quiet"} {
+		cancel(`"` + tool + `"`)
+		if said := call(`"`+tool+`"`, tool); !strings.Contains(said, "code cancelled") {
+			t.Errorf("%s, which was cancelled before it came: %s", tool, said)
+		}
+		if said := call(`"next"`, "far__quiet"); !strings.Contains(said, `"content":[]`) {
+			t.Errorf("a call that nobody cancelled: %s", said)
+		}
+	}
+	if asked := served.all(); len(asked) != 2 {
+		t.Errorf("the server was sent %q, want the two calls that nobody cancelled", asked)
+	}
+	call(`7`, "far__quiet")
+	cancel(`7`)
+	if said := call(`7`, "far__quiet"); !strings.Contains(said, `"content":[]`) {
+		t.Errorf("a call with the id of one that was over when it was cancelled: %s", said)
+	}
+}
+
+func TestWhatIsKeptOfCancellationsIsBounded(t *testing.T) {
+	w := newWorld(t)
+	served := &script{tools: `[{"name":"quiet"}]`, answers: map[string]string{"tools/call quiet": `{"content":[]}`}}
+	w.remote("far", served.serve(t))
+	w.start()
+	w.await("far", projections.StateReady)
+	c := w.raw("")
+	cancel := func(id string) {
+		c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"` + id + `"}}`)
+	}
+	long := strings.Repeat("i", 1<<10)
+	cancel(long)
+	cancel("first")
+	for i := range 64 {
+		cancel(fmt.Sprint(i))
+	}
+	for _, id := range []string{long, "first"} {
+		if _, _, body := c.send(`{"jsonrpc":"2.0","id":"` + id + `","method":"tools/call","params":{"name":"far__quiet"}}`); !strings.Contains(string(body), `"content":[]`) {
+			t.Errorf("the id %.8s, of which nothing is kept: %s", id, body)
+		}
+	}
+}
+
 func TestAVersionThatThereIsNotIsRefused(t *testing.T) {
 	w := newWorld(t)
 	w.start()

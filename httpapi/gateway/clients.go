@@ -24,7 +24,8 @@ type client struct {
 	updates *subscriber
 	// outbox is read by the session's streams. What there is to hear while none is open
 	// waits for the next.
-	outbox outbox
+	outbox   outbox
+	underway underway // its requests
 
 	mu      sync.Mutex
 	known   bool   // the handshake is done, and what follows is set
@@ -35,7 +36,6 @@ type client struct {
 	listed  bool   // it has had its first list
 	used    time.Time
 	busy    int // requests and streams under way
-	calls   map[string]context.CancelCauseFunc
 }
 
 // introduce notes whose session it is; from then on it may be used.
@@ -56,35 +56,6 @@ func (c *client) update(params map[string]json.RawMessage, whole string) {
 // errCancelled is the cause of a call that its client cancelled. Whoever looks for a
 // cancellation in a cause finds one.
 var errCancelled = fmt.Errorf("by the client: %w", context.Canceled)
-
-// begin notes a request under way, which done ends; cancel of the same id cancels it. It
-// is not ok while another of that id is under way, for then nobody could tell which of
-// them is meant.
-func (c *client) begin(ctx context.Context, id string) (_ context.Context, done func(), ok bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.calls[id] != nil {
-		return nil, nil, false
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	c.calls[id] = cancel
-	return ctx, func() {
-		cancel(nil)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.calls, id)
-	}, true
-}
-
-// cancel cancels the request of that id, if it is under way.
-func (c *client) cancel(id string) {
-	c.mu.Lock()
-	cancel := c.calls[id]
-	c.mu.Unlock()
-	if cancel != nil {
-		cancel(errCancelled)
-	}
-}
 
 // logLevel returns the least level of log messages that the client asked for.
 func (c *client) logLevel() string {
@@ -137,7 +108,7 @@ var errNoSession = errors.New("no such session")
 func (s *clients) add(v *view) *client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := &client{id: rand.Text(), view: v, used: s.now(), calls: map[string]context.CancelCauseFunc{}}
+	c := &client{id: rand.Text(), view: v, used: s.now()}
 	c.life, c.end = context.WithCancel(context.Background())
 	c.updates = &subscriber{tell: c.update}
 	c.outbox.numbered = true

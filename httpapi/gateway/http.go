@@ -151,14 +151,14 @@ func (g *Gateway) postSession(w http.ResponseWriter, r *http.Request, v *view, r
 	}
 	defer leave()
 	if req.Method == methodCancelled {
-		c.cancel(string(req.params.RequestID))
+		c.underway.cancel(string(req.params.RequestID))
 	}
 	handle := g.sessionMethod(req.Method)
 	if handle == nil || req.ID == nil {
 		v.library(r, req).writeTo(w)
 		return nil
 	}
-	ctx, done, ok := c.begin(r.Context(), string(req.ID))
+	ctx, done, ok := c.underway.begin(r.Context(), string(req.ID))
 	if !ok {
 		writeJSON(w, http.StatusOK, errorOf(mcp.INVALID_REQUEST, "a request of this id is under way").reply(req.ID))
 		return nil
