@@ -17,6 +17,7 @@ import (
 
 func TestAGateSaysWhySinceWhenAndWhatClearsIt(t *testing.T) {
 	w := newWorld(t)
+	w.frozen = time.Now()
 	remote := newBadServer(t, mcptest.HTTP{}, "tools/call", status(403, "", "WWW-Authenticate", `Bearer error="insufficient_scope", scope="repo:write"`))
 	w.entries["remote"] = map[string]any{"url": remote.url}
 	r := w.start()
@@ -41,6 +42,9 @@ func TestAGateSaysWhySinceWhenAndWhatClearsIt(t *testing.T) {
 		if f.Code != discovery.CodeInsufficientScope || f.Class != rules.ClassAuth ||
 			!f.Since.Equal(v.Gate.Since) || !slices.Contains(f.ClearsOn, projections.ClearsOnCheck) {
 			t.Errorf("%s (%s), since %s, clears on %v", f.Code, f.Class, f.Since, f.ClearsOn)
+		}
+		if want := v.NextAttempt.Sub(w.now()); want <= 0 || f.RetryAfter != want {
+			t.Errorf("it says to try again in %s, and it is looked at in %s", f.RetryAfter, want)
 		}
 	}
 	r.stop()
@@ -151,8 +155,11 @@ func TestACallThatNamesASkippedServerHasItTriedOnceAMinute(t *testing.T) {
 	}
 	all.Wait()
 	wantLaunches(t, launches, 4, "eight calls at once")
-	r.call("broken", "echo", `{}`)
+	again, until := r.call("broken", "echo", `{}`).Failure.RetryAfter, r.server("broken").NextAttempt
 	wantLaunches(t, launches, 4, "another within the minute")
+	if want := until.Sub(w.now()); want <= 0 || again != want {
+		t.Errorf("it says to try again in %s, and the skip ends in %s", again, want)
+	}
 	if got := r.recorded("broken", events.TypeToolCallRefused); len(got) != 9 {
 		t.Errorf("%d refusals recorded, want 9", len(got))
 	}

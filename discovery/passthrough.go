@@ -51,7 +51,7 @@ func (s *Service) Ask(ctx context.Context, q Question) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	if refused := unasked(view); refused != nil {
+	if refused := unasked(view, s.now()); refused != nil {
 		return Answer{Failure: refused}, nil
 	}
 	l, err := s.lineFor(srv, q)
@@ -108,10 +108,10 @@ func ask(ctx context.Context, l *line, q Question) (result json.RawMessage, err 
 }
 
 // unasked says why a server is not asked anything, nil if it may be.
-func unasked(v projections.Server) *CallFailure {
+func unasked(v projections.Server, now time.Time) *CallFailure {
 	switch v.State {
 	case projections.StateDisabled, projections.StateBlocked, projections.StateSkipped, projections.StateDiscovering:
-		return refusalOf(v, Call{Server: v.Name})
+		return refusalOf(v, Call{Server: v.Name}, now)
 	case projections.StateFailed, projections.StateUnreachable, projections.StateReady:
 	}
 	return nil
@@ -153,26 +153,24 @@ func (s *Service) Retry(ctx context.Context, server events.ServerName) (*CallFai
 	if err != nil {
 		return nil, err
 	}
-	if refused := unretried(srv, view); refused != nil {
+	if refused := unretried(srv, view, s.now()); refused != nil {
 		return refused, nil
 	}
 	s.awaitFlight(ctx, srv.Name) // what is under way is not the attempt that is wished for
-	probed, err := s.probeOnUse(ctx, srv)
-	if err != nil || probed {
+	wait, err := s.probeOnUse(ctx, srv)
+	if err != nil || wait == 0 {
 		return nil, err
 	}
-	return &CallFailure{
-		Code: CodeBusy, Detail: "an attempt was made less than a minute ago", RetryAfter: onUseInterval,
-	}, nil
+	return &CallFailure{Code: CodeBusy, Detail: "an attempt was made less than a minute ago", RetryAfter: wait}, nil
 }
 
 // unretried says why an agent may not have a server attempted, nil if it may.
-func unretried(srv *config.Server, v projections.Server) *CallFailure {
+func unretried(srv *config.Server, v projections.Server, now time.Time) *CallFailure {
 	switch {
 	case srv.Disabled, srv.Problem != nil, v.Gate != nil, v.State == projections.StateBlocked:
 	case v.Skip != nil && (v.Skip.Reason == projections.SkipPinned || v.Skip.Reason == projections.SkipAuth):
 	default:
 		return nil
 	}
-	return refusalOf(v, Call{Server: v.Name})
+	return refusalOf(v, Call{Server: v.Name}, now)
 }

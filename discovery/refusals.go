@@ -31,7 +31,7 @@ func (s *Service) refusal(ctx context.Context, p *pendingCall) *CallFailure {
 	if discovering {
 		s.awaitOutcome(ctx, p.Server)
 		s.awaitFlight(ctx, p.Server) // the run may try again
-	} else if attempted, err := s.probeOnUse(ctx, p.server); err != nil || !attempted {
+	} else if wait, err := s.probeOnUse(ctx, p.server); err != nil || wait > 0 {
 		// Where no attempt can be recorded, the refusal cannot be either, and says so.
 		return s.refusalNow(p)
 	}
@@ -50,7 +50,7 @@ func (s *Service) refusal(ctx context.Context, p *pendingCall) *CallFailure {
 
 // refusalNow returns why a call is not sent as its server stands.
 func (s *Service) refusalNow(p *pendingCall) *CallFailure {
-	if f := refusalOf(p.view, p.Call); f != nil {
+	if f := refusalOf(p.view, p.Call, s.now()); f != nil {
 		return f
 	}
 	return s.braked(p)
@@ -62,8 +62,8 @@ func probed(skip *projections.Skip) bool {
 }
 
 // refusalOf says why the state of a server forbids a call, nil if it does not.
-func refusalOf(v projections.Server, c Call) *CallFailure {
-	f := CallFailure{Detail: v.Reason, ClearsOn: clearsOn(v)}
+func refusalOf(v projections.Server, c Call, now time.Time) *CallFailure {
+	f := CallFailure{Detail: v.Reason, ClearsOn: clearsOn(v), RetryAfter: untilNext(v, now)}
 	switch v.State {
 	case projections.StateDisabled:
 		f.Code = CodeDisabled
@@ -103,12 +103,21 @@ func clearsOn(v projections.Server) []string {
 	return on
 }
 
+// untilNext returns how long it is until a server is attempted again by itself; 0 if that
+// is now, or nothing but a change or a person brings it about.
+func untilNext(v projections.Server, now time.Time) time.Duration {
+	if v.NextAttempt.IsZero() {
+		return 0
+	}
+	return max(0, v.NextAttempt.Sub(now))
+}
+
 // tellGate adds to the failure of a call at which a gate closed the connection what the
-// refusals say from then on: since when, and what opens it.
+// refusals say from then on: since when, what opens it, and when that is looked at.
 func (s *Service) tellGate(server events.ServerName, f *CallFailure) {
 	_, v, err := s.serverView(server)
 	if err == nil && v.Gate != nil && f.Code == codeOfGate(v.Gate.Kind) {
-		f.Since, f.ClearsOn = v.Gate.Since, clearsOn(v)
+		f.Since, f.ClearsOn, f.RetryAfter = v.Gate.Since, clearsOn(v), max(f.RetryAfter, untilNext(v, s.now()))
 	}
 }
 
@@ -189,30 +198,31 @@ func (s *Service) toolsChanged(name events.ServerName) {
 }
 
 // probeOnUse makes one attempt on a skipped server for a call, or joins the one under
-// way, and reports whether there was any. An attempt that could not be begun is the
-// error, and does not keep the next one off.
-func (s *Service) probeOnUse(ctx context.Context, srv *config.Server) (attempted bool, err error) {
+// way. Where there may be none yet, wait is how long until there may be. An attempt that
+// could not be begun is the error, and does not keep the next one off.
+func (s *Service) probeOnUse(ctx context.Context, srv *config.Server) (wait time.Duration, err error) {
 	s.mu.Lock()
 	now, last := s.now(), s.probed[srv.Name]
 	under := s.flights[srv.Name] != nil
-	allowed := !under && now.Sub(last) >= onUseInterval
-	if allowed {
-		s.probed[srv.Name] = now
+	if !under {
+		if wait = min(onUseInterval-now.Sub(last), onUseInterval); wait <= 0 {
+			s.probed[srv.Name] = now
+		}
 	}
 	s.mu.Unlock()
-	if !under && !allowed {
-		return false, nil
+	if wait > 0 {
+		return wait, nil
 	}
-	if allowed {
+	if !under {
 		if _, err := s.begin(ctx, request{trigger: events.TriggerOnUse, servers: []events.ServerName{srv.Name}}); err != nil {
 			s.mu.Lock()
 			s.probed[srv.Name] = last
 			s.mu.Unlock()
-			return false, err
+			return 0, err
 		}
 	}
 	s.awaitFlight(ctx, srv.Name)
-	return true, nil
+	return 0, nil
 }
 
 // awaitOutcome waits until something is known of a server, be its attempt under way or

@@ -119,7 +119,7 @@ func whyNoResult(answer api.CallAnswer, said, aim string) string {
 	if f.Code == discovery.CodeToolNotFound {
 		why += fmt.Sprintf("; run \"%s tools %s%s\" for those there are", self, shellWord(oneLine(string(answer.Server))), aim)
 	}
-	if f.RetryAfterMs > 0 {
+	if f.RetryAfterMs > 0 && f.Code != discovery.CodeSkipped { // whose detail has the time
 		why += "; try again in " + milliseconds(f.RetryAfterMs)
 	}
 	return why

@@ -546,7 +546,7 @@ type CallFailure struct {
 	// JsonrpcData The data of the JSON-RPC error as the server sent it; absent without any
 	JsonrpcData json.RawMessage `json:"jsonrpc_data,omitempty"`
 
-	// RetryAfterMs 0 when nothing is known
+	// RetryAfterMs Of a server that takes no calls, until it is attempted again by itself; 0 when nothing is known
 	RetryAfterMs int64        `json:"retry_after_ms"`
 	Since        NullableTime `json:"since"`
 }

@@ -73,6 +73,9 @@ func TestAnAddressOfOneServerSaysWhyItOffersNothing(t *testing.T) {
 				if f["code"] != want.code || f["needs"] != want.needs || !strings.Contains(text, `"mcpledger why `+string(name)+`" tells a person more`) {
 					t.Errorf("a call: %q %v, want %s and %s", text, f, want.code, want.needs)
 				}
+				if waits := f["retry_after_ms"] != nil; waits != strings.Contains(text, "The next attempt is at ") || strings.Contains(text, "try again in") {
+					t.Errorf("a call: %q %v, want the time of the next attempt in both, and once", text, f)
+				}
 			})
 		})
 	}

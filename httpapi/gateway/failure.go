@@ -72,7 +72,7 @@ func (f failure) text() string {
 	if len(f.ClearsOn) > 0 {
 		fmt.Fprintf(&b, ", clears on %s", strings.Join(f.ClearsOn, " or "))
 	}
-	if f.RetryAfterMS > 0 {
+	if f.RetryAfterMS > 0 && !f.closed() { // where the sentence has the time
 		fmt.Fprintf(&b, ", try again in %s", time.Duration(f.RetryAfterMS)*time.Millisecond)
 	}
 	return b.String() + ")"
