@@ -62,7 +62,14 @@ func (a *API) PutRules(ctx context.Context, r api.PutRulesRequestObject) (api.Pu
 // mayBeInForce refuses sets that may be looked at and not put in force.
 func (a *API) mayBeInForce(set *rules.Set) error {
 	if beyond := set.GatesBeyondLaw3(); len(beyond) > 0 {
-		return refuse(codeBreaksLaw3, "it gates connections on more than 401, 403, scope and missing credentials (rule %s); it may be replayed and shadowed", beyond[0])
+		p := refuse(codeBreaksLaw3, "it gates connections on more than 401, 403, scope and missing credentials (rule %s); it may be replayed and shadowed", beyond[0].ID)
+		p.also.Line, p.also.Column = beyond[0].Line, beyond[0].Column
+		for _, g := range beyond {
+			p.also.Errors = append(p.also.Errors, api.ItemProblem{
+				Line: g.Line, Column: g.Column, Rule: g.ID, Detail: "it gates connections on more than 401, 403, scope and missing credentials",
+			})
+		}
+		return p
 	}
 	// At its next start the service would take the built-in text for it.
 	switch builtin, err := a.builtin.set(set.Name()); {
@@ -71,7 +78,9 @@ func (a *API) mayBeInForce(set *rules.Set) error {
 	case err != nil:
 		return err
 	case builtin.Hash() != set.Hash():
-		return refuse(codeRulesNameTaken, "the built-in set %q has another text; give yours a name of its own", set.Name())
+		p := refuse(codeRulesNameTaken, "the built-in set %q has another text; give yours a name of its own", set.Name())
+		p.also.Line, p.also.Column = set.NamePlace()
+		return p
 	}
 	return nil
 }

@@ -147,6 +147,26 @@ func TestARuleSetThatMayNotBeInForceIsRefused(t *testing.T) {
 	want(t, "head", w.head(), before)
 }
 
+func TestWhatKeepsARuleSetFromBeingInForceHasAPlace(t *testing.T) {
+	w := newWorld(t)
+	gates := "name: eager\nversion: 1\nrules: [{id: any, class: unknown, disposition: ignore}]\ngates:\n" +
+		"  - {id: mine, match: {http_status: 401}, gate: auth_required}\n" +
+		"  - {id: all, gate: auth_required}\n" +
+		"  - {id: most, class: network, gate: auth_required}\n"
+	a := w.operate(http.MethodPut, "/api/rules", gates, asYAML).refused(http.StatusUnprocessableEntity, "breaks_law_3")
+	want(t, "line", a.at("line"), 6.0)
+	want(t, "column", a.at("column"), 5.0)
+	want(t, "rules to blame", len(a.at("errors").([]any)), 2)
+	want(t, "the first", a.at("errors", 0, "rule"), "all")
+	want(t, "the last", a.at("errors", 1, "rule"), "most")
+	want(t, "its line", a.at("errors", 1, "line"), 7.0)
+
+	named := "# mine\nversion: 1\nname: default\nrules: [{id: all, class: unknown, disposition: ignore}]\n"
+	a = w.operate(http.MethodPut, "/api/rules", named, asYAML).refused(http.StatusUnprocessableEntity, "rules_name_taken")
+	want(t, "line of the name", a.at("line"), 3.0)
+	want(t, "column of the name", a.at("column"), 7.0)
+}
+
 func TestTheRulesOfAnotherVersionAreNamed(t *testing.T) {
 	w := newWorld(t)
 	w.configure("weather")

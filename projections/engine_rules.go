@@ -3,7 +3,6 @@ package projections
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"mcpledger/events"
@@ -22,7 +21,7 @@ import (
 // the log or not.
 func (e *Engine) Activate(ctx context.Context, set *rules.Set, record func(context.Context, events.RulesActivated) error) error {
 	if beyond := set.GatesBeyondLaw3(); len(beyond) > 0 {
-		return fmt.Errorf("activate %s: %w (%s)", set.Name(), ErrBreaksLaw3, strings.Join(beyond, ", "))
+		return fmt.Errorf("activate %s: %w (rule %s)", set.Name(), ErrBreaksLaw3, beyond[0].ID)
 	}
 	e.changing.Lock()
 	defer e.changing.Unlock()

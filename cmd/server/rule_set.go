@@ -65,7 +65,7 @@ func namedRules(arg string) (*rules.Set, error) {
 	case err == nil && builtin.Hash() != set.Hash():
 		return nil, usagef("--rules: the set in %s is named %q like a built-in one, give it a name of its own", arg, set.Name())
 	case len(beyond) > 0:
-		return nil, usagef("--rules: %s gates connections on more than 401, 403, scope and missing credentials (rule %s), so it can be replayed but not used", arg, beyond[0])
+		return nil, usagef("--rules: %s gates connections on more than 401, 403, scope and missing credentials (rule %s), so it can be replayed but not used", arg, beyond[0].ID)
 	}
 	return set, nil
 }

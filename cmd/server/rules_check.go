@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -80,14 +79,12 @@ func warningsOf(set *rules.Set) []rulesRemark {
 	for _, w := range set.Check() {
 		all = append(all, rulesRemark{Line: w.Line, Rule: w.Rule, Detail: w.Detail})
 	}
-	beyond := set.GatesBeyondLaw3()
-	for _, g := range set.Gates() {
-		if slices.Contains(beyond, g.ID) {
-			all = append(all, rulesRemark{Line: g.Line, Rule: g.ID, Detail: "gates connections on more than 401, 403, scope and missing credentials, so the set can be replayed and shadowed but not put in force"})
-		}
+	for _, g := range set.GatesBeyondLaw3() {
+		all = append(all, rulesRemark{Line: g.Line, Column: g.Column, Rule: g.ID, Detail: "gates connections on more than 401, 403, scope and missing credentials, so the set can be replayed and shadowed but not put in force"})
 	}
 	if builtin, err := rules.Builtin(set.Name()); err == nil && builtin.Hash() != set.Hash() {
-		all = append(all, rulesRemark{Detail: fmt.Sprintf("the set is named %q like a built-in one, so it cannot be put in force", set.Name())})
+		line, column := set.NamePlace()
+		all = append(all, rulesRemark{Line: line, Column: column, Detail: fmt.Sprintf("the set is named %q like a built-in one, so it cannot be put in force", set.Name())})
 	}
 	return all
 }

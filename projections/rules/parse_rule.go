@@ -112,7 +112,7 @@ func (p *parser) gates(n *yaml.Node) []gateRule {
 	seen := map[string]bool{}
 	for _, item := range n.Content {
 		p.open(item)
-		g := gateRule{line: item.Line}
+		g := gateRule{line: item.Line, column: item.Column}
 		p.fields(item, []string{"id", "gate"}, map[string]func(*yaml.Node){
 			"id":     func(n *yaml.Node) { g.id = p.identifier(n) },
 			"match":  func(n *yaml.Node) { g.match = p.match(n) },

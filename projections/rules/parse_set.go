@@ -45,7 +45,7 @@ func (p *parser) set(root *yaml.Node) *Set {
 	d := &defaults{retry: map[Class]bool{}}
 	var rules, gates, abandoned *yaml.Node
 	p.fields(root, []string{"name", "version", "rules"}, map[string]func(*yaml.Node){
-		"name":           func(n *yaml.Node) { s.name = p.identifier(n) },
+		"name":           func(n *yaml.Node) { s.name, s.nameLine, s.nameColumn = p.identifier(n), n.Line, n.Column },
 		"version":        p.version,
 		"policies":       func(n *yaml.Node) { d.byDisposition = policies(p, n, Dispositions) },
 		"class_policies": func(n *yaml.Node) { d.byClass = policies(p, n, Classes) },

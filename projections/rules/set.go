@@ -14,6 +14,8 @@ type Set struct {
 	name string
 	text string
 	hash string
+	// nameLine and nameColumn are where the text has the name.
+	nameLine, nameColumn int
 
 	rules     []rule
 	gates     []gateRule
@@ -45,12 +47,12 @@ type rule struct {
 
 // gateRule sets a gate, whatever rule gave the class.
 type gateRule struct {
-	id      string
-	line    int
-	match   matcher
-	unless  *matcher
-	classes []Class // empty: every class
-	gate    Gate
+	id           string
+	line, column int // in the set's text
+	match        matcher
+	unless       *matcher
+	classes      []Class // empty: every class
+	gate         Gate
 }
 
 // Brake says when one tool, called again and again with the same arguments by the
@@ -77,13 +79,16 @@ type Rule struct {
 
 // GateRule is a rule that sets a gate, as it is shown to people.
 type GateRule struct {
-	ID   string
-	Line int
-	Gate Gate
+	ID           string
+	Line, Column int // in the set's text, from 1
+	Gate         Gate
 }
 
 // Name returns the set's name as its text gives it.
 func (s *Set) Name() string { return s.name }
+
+// NamePlace returns where in its text the set has its name, from 1.
+func (s *Set) NamePlace() (line, column int) { return s.nameLine, s.nameColumn }
 
 // Text returns the YAML the set was parsed from.
 func (s *Set) Text() string { return s.text }
@@ -146,10 +151,14 @@ func (r *rule) shown() Rule {
 // Gates lists the rules that set gates in the order they are tried.
 func (s *Set) Gates() []GateRule {
 	out := make([]GateRule, len(s.gates))
-	for i, g := range s.gates {
-		out[i] = GateRule{ID: g.id, Line: g.line, Gate: g.gate}
+	for i := range s.gates {
+		out[i] = s.gates[i].shown()
 	}
 	return out
+}
+
+func (g *gateRule) shown() GateRule {
+	return GateRule{ID: g.id, Line: g.line, Column: g.column, Gate: g.gate}
 }
 
 // Abandoned returns the verdict for attempts that were found unfinished when the
@@ -164,15 +173,15 @@ func (s *Set) Abandoned() Verdict {
 	}
 }
 
-// GatesBeyondLaw3 lists the rules, by id, that gate a connection on anything other
-// than a status of 401 or 403, an insufficient scope among those, or credentials
-// that are missing before anything was sent. A set with such a rule may be replayed
-// and shadowed, not activated.
-func (s *Set) GatesBeyondLaw3() []string {
-	var beyond []string
+// GatesBeyondLaw3 lists the rules that gate a connection on anything other than a
+// status of 401 or 403, an insufficient scope among those, or credentials that are
+// missing before anything was sent. A set with such a rule may be replayed and
+// shadowed, not activated.
+func (s *Set) GatesBeyondLaw3() []GateRule {
+	var beyond []GateRule
 	for i := range s.gates {
 		if !s.gates[i].withinLaw3() {
-			beyond = append(beyond, s.gates[i].id)
+			beyond = append(beyond, s.gates[i].shown())
 		}
 	}
 	return beyond
