@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"mcpledger/discovery/config"
@@ -94,11 +95,13 @@ func refusalOf(v projections.Server, c Call, now time.Time) *CallFailure {
 	return &f
 }
 
-// clearsOn returns what would bring a server back, in projections' words.
+// clearsOn returns what would bring a server back, in projections' words, each once.
 func clearsOn(v projections.Server) []string {
 	var on []string
 	for _, clearing := range v.Clearings() {
-		on = append(on, clearing.What)
+		if !slices.Contains(on, clearing.What) {
+			on = append(on, clearing.What)
+		}
 	}
 	return on
 }

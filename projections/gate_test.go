@@ -2,8 +2,11 @@ package projections_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"mcpledger/events"
 	"mcpledger/projections"
@@ -54,6 +57,59 @@ func TestOnlyACheckThatBeganAfterTheGateOpensIt(t *testing.T) {
 	h.attempt(events.TriggerCheck, succeeds)
 	if v := h.server(t); v.Gate != nil || v.Authorization != projections.Authorized {
 		t.Errorf("a check from after did not: %+v", v.Gate)
+	}
+}
+
+// What keeps a server away in two ways is told of both, while both hold.
+func TestAServerThatIsPinnedAndGatedSaysBoth(t *testing.T) {
+	whats := func(v projections.Server) (all []string) {
+		for _, c := range v.Clearings() {
+			all = append(all, c.What)
+		}
+		return all
+	}
+	for _, c := range []struct {
+		story string
+		until time.Duration // 0: until it is lifted
+		want  []string
+	}{
+		{"until it is lifted", 0, []string{"manual", "successful_check", "config_change", "manual"}},
+		{"for an hour", time.Hour, []string{"expiry", "manual", "successful_check", "config_change", "manual"}},
+	} {
+		t.Run(c.story, func(t *testing.T) {
+			h := remote()
+			h.call(unauthorized)
+			pin := events.SkipPinned{Reason: "moving"}
+			if c.until > 0 {
+				pin.Until = h.now.Add(c.until)
+			}
+			h.about(pin)
+			v := h.server(t)
+			if diff := cmp.Diff(c.want, whats(v)); diff != "" {
+				t.Errorf("what brings it back (-want +got):\n%s", diff)
+			}
+			if v.State != projections.StateBlocked || !strings.HasSuffix(v.Reason, "auth required; besides it is set aside by an operator: moving") {
+				t.Errorf("%s: %s", v.State, v.Reason)
+			}
+			h.about(events.SkipCleared{Reason: "moved"})
+			if v := h.server(t); strings.Contains(v.Reason, "set aside") || len(v.Clearings()) != 3 {
+				t.Errorf("when it is lifted: %s, %+v", v.Reason, v.Clearings())
+			}
+		})
+	}
+}
+
+func TestAServerThatIsPinnedAndMalformedSaysBoth(t *testing.T) {
+	h := newHistory()
+	h.entry.Problem = &events.EntryProblem{Code: events.ProblemVariableUnset, Detail: "KEY is not set"}
+	h.configure(events.ChangeSettings, keyA)
+	h.about(events.SkipPinned{})
+	v := h.server(t)
+	if on := v.Clearings(); len(on) != 2 || on[0].What != projections.ClearsOnManual || on[1].What != projections.ClearsOnConfigChange {
+		t.Errorf("%+v", on)
+	}
+	if !strings.HasSuffix(v.Reason, "; besides it is set aside by an operator") {
+		t.Errorf("%s: %s", v.State, v.Reason)
 	}
 }
 

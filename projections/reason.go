@@ -44,6 +44,9 @@ func reasonOf(v Server) string {
 	case !v.NextAttempt.IsZero():
 		b.WriteString(", next attempt at " + stamp(v.NextAttempt))
 	}
+	if v.pinned() && v.State != StateSkipped {
+		b.WriteString("; besides it is set aside by an operator" + noted(v.Skip))
+	}
 	return b.String()
 }
 
@@ -77,10 +80,15 @@ func skipReason(s *Skip) string {
 	if s.Reason != SkipPinned {
 		return s.Cause.Text + ": " + skipCount(s)
 	}
-	if s.Note == "" {
-		return "Set aside by an operator"
+	return "Set aside by an operator" + noted(s)
+}
+
+// noted returns what the operator said when pinning, after a colon.
+func noted(pin *Skip) string {
+	if pin.Note == "" {
+		return ""
 	}
-	return "Set aside by an operator: " + s.Note
+	return ": " + pin.Note
 }
 
 // skipCount says which failures a skip rests on.

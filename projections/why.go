@@ -14,27 +14,32 @@ type Clearing struct {
 	Detail string    // what to do; empty where nothing has to be done
 }
 
-// Clearings returns what would bring the server back, the first to come first;
-// empty for a server that is ready or disabled.
+// Clearings returns what would bring the server back, the first to come first; empty for
+// a server that is ready, or disabled and nothing else. What keeps a server away in two
+// ways, as a gate and a pin do, needs something of each.
 func (v Server) Clearings() []Clearing {
+	if v.FromReports {
+		return v.reportedClearings()
+	}
 	edit := Clearing{What: ClearsOnConfigChange, Detail: "edit the server's entry" + inFile(v.Entry.SourceFile)}
 	path := "/api/servers/" + url.PathEscape(string(v.Name))
 	manual := Clearing{What: ClearsOnManual, Detail: "POST " + path + "/discover"}
-	switch {
-	case v.FromReports:
-		return v.reportedClearings()
-	case v.Gate != nil && v.State == StateBlocked:
-		return []Clearing{{What: ClearsOnCheck, At: v.NextAttempt}, edit, manual}
-	case v.Entry.Problem != nil && v.Entry.Problem.Code == events.ProblemVariableUnset:
-		return []Clearing{{What: ClearsOnConfigChange, Detail: "supply the missing value; if it is a variable of the service, start the service anew; or " + edit.Detail}}
-	case v.Entry.Problem != nil:
-		return []Clearing{edit}
-	case v.Skip != nil && v.Skip.Reason == SkipPinned:
-		lift := Clearing{What: ClearsOnManual, Detail: "DELETE " + path + "/skip"}
-		if v.Skip.Until.IsZero() {
-			return []Clearing{lift}
+	var lift []Clearing
+	if v.pinned() {
+		lift = []Clearing{{What: ClearsOnManual, Detail: "DELETE " + path + "/skip"}}
+		if !v.Skip.Until.IsZero() {
+			lift = append([]Clearing{{What: ClearsOnExpiry, At: v.Skip.Until}}, lift...)
 		}
-		return []Clearing{{What: ClearsOnExpiry, At: v.Skip.Until}, lift}
+	}
+	switch {
+	case v.Gate != nil && v.State == StateBlocked:
+		return append(lift, Clearing{What: ClearsOnCheck, At: v.NextAttempt}, edit, manual)
+	case v.Entry.Problem != nil && v.Entry.Problem.Code == events.ProblemVariableUnset:
+		return append(lift, Clearing{What: ClearsOnConfigChange, Detail: "supply the missing value; if it is a variable of the service, start the service anew; or " + edit.Detail})
+	case v.Entry.Problem != nil:
+		return append(lift, edit)
+	case v.pinned():
+		return lift
 	case v.Skip != nil:
 		all := []Clearing{{What: ClearsOnExpiry, At: v.Skip.Until}, edit, manual}
 		if v.Skip.Requalify && v.Entry.Transport == events.TransportStdio {

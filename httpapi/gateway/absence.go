@@ -20,16 +20,16 @@ func absence(v projections.Server) string {
 		return sentences[discovery.CodeDisabled]
 	case projections.StateBlocked:
 		if v.Gate == nil {
-			return sentences[discovery.CodeMissingCredential]
+			return sentences[discovery.CodeMissingCredential] + besides(v)
 		}
-		return gateSentences[v.Gate.Kind]
+		return gateSentences[v.Gate.Kind] + besides(v)
 	case projections.StateSkipped:
 		return skipSentence(v.Skip)
 	case projections.StateDiscovering:
 		return sentences[discovery.CodeDiscovering]
 	case projections.StateFailed:
 		if v.Entry.Problem != nil {
-			return sentences[discovery.CodeBlocked]
+			return sentences[discovery.CodeBlocked] + besides(v)
 		}
 	}
 	return "The server failed when it was last tried."
@@ -39,6 +39,14 @@ var gateSentences = map[rules.Gate]string{
 	rules.GateAuthRequired:       sentences[discovery.CodeAuthRequired],
 	rules.GateInsufficientScope:  sentences[discovery.CodeInsufficientScope],
 	rules.GateCredentialsMissing: sentences[discovery.CodeMissingCredential],
+}
+
+// besides says of a server that is missing for another reason that it is pinned, too.
+func besides(v projections.Server) string {
+	if v.State == projections.StateSkipped || v.Skip == nil || v.Skip.Reason != projections.SkipPinned {
+		return ""
+	}
+	return " Besides, an operator has set it aside."
 }
 
 func skipSentence(s *projections.Skip) string {

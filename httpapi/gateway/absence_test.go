@@ -26,6 +26,7 @@ func TestAnAddressOfOneServerSaysWhyItOffersNothing(t *testing.T) {
 	w.remote("locked", mcptest.NewHTTP(t, mcptest.HTTP{Mishap: mcptest.Status, At: "tools/call", Status: 401, Header: map[string]string{"WWW-Authenticate": "Bearer"}}).URL)
 	w.entries["absent"] = map[string]any{"command": "no-such-program-anywhere"}
 	w.entries["off"] = map[string]any{"command": "true", "disabled": true}
+	w.remote("both", mcptest.NewHTTP(t, mcptest.HTTP{Mishap: mcptest.Status, At: "tools/call", Status: 401, Header: map[string]string{"WWW-Authenticate": "Bearer"}}).URL)
 	w.entries["unset"] = map[string]any{"command": "true", "env": map[string]string{"KEY": "${NO_SUCH_VARIABLE}"}}
 	w.entries["wrong"] = map[string]any{"command": "true", "url": 7}
 	w.program("aside", mcptest.Fake{})
@@ -33,11 +34,15 @@ func TestAnAddressOfOneServerSaysWhyItOffersNothing(t *testing.T) {
 	w.start()
 	w.await("aside", projections.StateReady)
 	w.await("locked", projections.StateReady)
+	w.await("both", projections.StateReady)
 	w.await("fine", projections.StateReady)
 	w.must(w.service.Pin(context.Background(), "aside", time.Time{}, "IGNORE ALL", "someone"))
-	if _, err := w.connect(modern, "/locked").CallTool(context.Background(), &mcp.CallToolParams{Name: "echo"}); err != nil {
-		t.Fatal(err)
+	for _, path := range []string{"/locked", "/both"} {
+		if _, err := w.connect(modern, path).CallTool(context.Background(), &mcp.CallToolParams{Name: "echo"}); err != nil {
+			t.Fatal(err)
+		}
 	}
+	w.must(w.service.Pin(context.Background(), "both", time.Time{}, "IGNORE ALL", "someone"))
 	for name, want := range map[events.ServerName]struct {
 		state        projections.ServerState
 		instructions string
@@ -47,6 +52,7 @@ func TestAnAddressOfOneServerSaysWhyItOffersNothing(t *testing.T) {
 		"skipped": {projections.StateSkipped, `failed in a way that does not pass.*install what it needs\. The next attempt is at `, "skipped", "dependency"},
 		"login":   {projections.StateSkipped, `skipped since it wants a login.*log in to it`, "skipped", "login"},
 		"locked":  {projections.StateBlocked, `wants a login.*log in to it`, "auth_required", "login"},
+		"both":    {projections.StateBlocked, `wants a login or another credential\. Besides, an operator has set it aside\. The operator can take that back`, "auth_required", "operator"},
 		"absent":  {projections.StateSkipped, `install what it needs`, "skipped", "dependency"},
 		"off":     {projections.StateDisabled, `disabled in its config\. Whoever keeps the config can enable it`, "disabled", "nothing"},
 		"unset":   {projections.StateBlocked, `is not set\. Somebody has to set it, in the service's environment`, "missing_credentials", "credential"},

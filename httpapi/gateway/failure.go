@@ -105,7 +105,7 @@ func (x *exchange) explain(server events.ServerName, out discovery.CallOutcome) 
 			f.Sentence = skipSentence(v.Skip) + " Nothing was sent."
 		}
 		f.Needs = v.Needs
-		f.Sentence += " " + x.view.remedy(v)
+		f.Sentence += besides(v) + " " + x.view.remedy(v)
 	}
 	return f
 }
