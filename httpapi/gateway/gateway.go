@@ -91,6 +91,7 @@ type Gateway struct {
 	fleet     *fleet
 	fragments fragments
 	lists     *lists
+	oddItems  complaints // items of lists that are not offered
 	// subscriptions are to resources.
 	subscriptions *subscriptions
 	calls         calls

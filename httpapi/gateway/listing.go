@@ -143,6 +143,7 @@ func (v *view) render(one projections.Server, catalogue []byte) ([]byte, error) 
 	}
 	part := make([]byte, 0, len(catalogue)+64*len(tools))
 	listed := map[string]bool{}
+	var odd []string
 	for _, tool := range tools {
 		var head struct {
 			Name string `json:"name"`
@@ -158,7 +159,7 @@ func (v *view) render(one projections.Server, catalogue []byte) ([]byte, error) 
 			err = errors.New("another tool has its name, for which clients refuse the list of all")
 		}
 		if err != nil {
-			v.gateway.leftOut(one.Name, methodToolsList, err)
+			odd = append(odd, oddItem(head.Name, err))
 			continue
 		}
 		listed[head.Name] = true
@@ -166,6 +167,9 @@ func (v *view) render(one projections.Server, catalogue []byte) ([]byte, error) 
 			part = append(part, ',')
 		}
 		part = append(part, oneLine(named)...)
+	}
+	if !v.single { // where all is listed as it is
+		v.gateway.leftOut(one, methodToolsList, odd)
 	}
 	return part, nil
 }
@@ -177,14 +181,25 @@ func (v *view) tool(server events.ServerName, own string, definition json.RawMes
 	}
 	definition, err := itemShapes[methodToolsList].fit(definition)
 	if err != nil {
-		return nil, fmt.Errorf("%q: %w", untrusted(own), err)
+		return nil, err
 	}
 	return v.rename(server, own, definition)
 }
 
-// leftOut says why an item of a server's list is not offered.
-func (g *Gateway) leftOut(server events.ServerName, method string, err error) {
-	g.logger.Warn("item of a list left out", slog.String("server", string(server)), slog.String("method", method), slog.Any("err", err))
+// leftOut says which items of a server's list are not offered, and why: each once, until
+// that changes.
+func (g *Gateway) leftOut(v projections.Server, method string, odd []string) {
+	for _, one := range g.oddItems.news(listOf{v.ConfigKey, method}, odd) {
+		g.logger.Warn("item of a list left out", slog.String("server", string(v.Name)), slog.String("method", method), slog.String("err", one))
+	}
+}
+
+// oddItem says in a few words why an item of that name, which may be empty, is not offered.
+func oddItem(name string, err error) string {
+	if name == "" {
+		return "one without a name: " + err.Error()
+	}
+	return fmt.Sprintf("%q: %s", untrusted(name), err)
 }
 
 // The members of _meta that say where a tool, prompt or resource comes from.

@@ -56,6 +56,8 @@ type lists struct {
 	known map[listKey]*list
 	// offers are the capabilities of servers, by connection.
 	offers map[events.ConfigKey]offer
+
+	refusals complaints // of servers that offer a list and give none
 }
 
 // offer is what a server said that it offers, as of one discovery.
@@ -76,6 +78,7 @@ type listKey struct {
 // list is what one server listed, or would not.
 type list struct {
 	server events.ServerName
+	key    listKey
 	until  time.Time
 	items  []json.RawMessage
 	done   chan struct{} // closed when it is there
@@ -120,6 +123,8 @@ func (l *lists) sweep() {
 		inForce[one.ConfigKey] = true
 	}
 	maps.DeleteFunc(l.offers, func(key events.ConfigKey, _ offer) bool { return !inForce[key] })
+	l.refusals.retain(inForce)
+	l.gateway.oddItems.retain(inForce)
 }
 
 func isClosed(done chan struct{}) bool {
@@ -144,10 +149,10 @@ func (l *lists) of(ctx context.Context, v projections.Server, k kind, client str
 	l.mu.Lock()
 	known := l.known[key]
 	if known == nil || isClosed(known.done) && l.gateway.now().After(known.until) {
-		known = &list{server: v.Name, done: make(chan struct{})}
+		known = &list{server: v.Name, key: key, done: make(chan struct{})}
 		l.known[key] = known
 		// The answer is for all who wait, so it does not end with the first of them.
-		go l.fill(context.WithoutCancel(ctx), known, k, client)
+		go l.fill(context.WithoutCancel(ctx), known, k)
 	}
 	l.mu.Unlock()
 	select {
@@ -159,16 +164,18 @@ func (l *lists) of(ctx context.Context, v projections.Server, k kind, client str
 }
 
 // fill asks a server for its list.
-func (l *lists) fill(ctx context.Context, into *list, k kind, client string) {
+func (l *lists) fill(ctx context.Context, into *list, k kind) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	defer close(into.done)
-	items, err := l.pages(ctx, into.server, k, client)
-	good := listFresh
+	items, err := l.pages(ctx, into.server, k, into.key.client)
+	good, wrong := listFresh, []string(nil)
 	if err != nil {
-		good = refusedFresh
+		good, wrong = refusedFresh, []string{err.Error()}
+	}
+	for _, one := range l.refusals.news(listOf{into.key.connection, k.method}, wrong) {
 		l.gateway.logger.WarnContext(ctx, "list not offered", slog.String("server", string(into.server)),
-			slog.String("method", k.method), slog.Any("err", err))
+			slog.String("method", k.method), slog.String("err", one))
 	}
 	into.items, into.until = items, l.gateway.now().Add(good)
 }
@@ -271,16 +278,26 @@ func (g *Gateway) listOthers(ctx context.Context, x *exchange) answer {
 	servers := x.view.servers(standing)
 	var items [][]byte
 	for i, listed := range g.lists.all(ctx, x.view, servers, k, x.client) {
+		var odd []string
 		for _, item := range listed {
 			named, err := x.view.relabel(servers[i].Name, k, item)
 			if err != nil {
-				g.leftOut(servers[i].Name, k.method, err)
+				odd = append(odd, oddItem(nameOf(item), err))
 				continue
 			}
 			items = append(items, oneLine(named))
 		}
+		if !x.view.single { // where all is listed as it is
+			g.leftOut(servers[i], k.method, odd)
+		}
 	}
 	return resultOf([]byte(`{"`+k.member+`":[`), bytes.Join(items, []byte(",")), []byte("]"), x.listEnd())
+}
+
+// nameOf returns the name of an item, empty if it has none that is a string.
+func nameOf(item json.RawMessage) (name string) {
+	_ = json.Unmarshal(member(item, "name"), &name)
+	return name
 }
 
 // relabel returns an item of a list under its name or address in the view.

@@ -3,7 +3,9 @@ package gateway_test
 import (
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -108,6 +110,64 @@ func TestOneServersOddItemsLeaveTheOthersTheirs(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Clients list all the time.
+func TestAnOddItemIsLoggedOnceUntilItChanges(t *testing.T) {
+	var later atomic.Int64
+	w := newWorld(t)
+	w.options.Now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+	odd := &script{
+		tools:        `[{"name":"t","inputSchema":5},{"name":"u"}]`,
+		capabilities: `{"tools":{},"resources":{},"prompts":{}}`,
+		answers: map[string]string{
+			"resources/list": `{"resources":[{"name":"r"},{"name":"s","uri":5},{"uri":"x:a"}]}`,
+			"prompts/list":   `{"prompts":5}`,
+		},
+	}
+	w.remote("odd", odd.serve(t))
+	w.start()
+	w.await("odd", projections.StateReady)
+	wantLines := func(when string, want ...string) {
+		t.Helper()
+		for _, path := range []string{"", "/odd", ""} {
+			c := w.raw(path)
+			for _, method := range []string{"tools/list", "resources/list", "prompts/list"} {
+				c.result(method, `{}`)
+			}
+		}
+		var got []string
+		for line := range strings.Lines(w.logged.String()) {
+			if _, what, found := strings.Cut(strings.TrimSpace(line), "server=odd method="); found {
+				got = append(got, what)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", when, diff)
+		}
+	}
+	lines := []string{
+		`tools/list err="\"t\": its inputSchema is not what the protocol has there"`,
+		`resources/list err="\"r\": its uri is not what the protocol has there"`,
+		`resources/list err="\"s\": its uri is not what the protocol has there"`,
+		`resources/list err="one without a name: its name is not what the protocol has there"`,
+		`prompts/list err="the answer holds no list"`,
+	}
+	wantLines("at first", lines...)
+	later.Add(int64(time.Hour))
+	wantLines("an hour later", lines...)
+	odd.answer("resources/list", `{"resources":[{"name":"r","uri":"x:r"},{"name":"s","uri":"x:s"}]}`)
+	odd.answer("prompts/list", `{"prompts":[{"name":"p","arguments":5}]}`)
+	later.Add(int64(time.Hour))
+	lines = append(lines, `prompts/list err="\"p\": its arguments is not what the protocol has there"`)
+	wantLines("when it has changed", lines...)
+	odd.answer("resources/list", `{"resources":[{"name":"r","uri":"x:r"},{"name":"s","uri":5}]}`)
+	odd.answer("prompts/list", `{"prompts":5}`)
+	later.Add(int64(time.Hour))
+	wantLines("when it is as it was", append(lines, lines[2], lines[4])...)
+	if got := w.raw("").result("resources/list", `{}`); !strings.Contains(string(got), "x:r") {
+		t.Errorf("the list: %s", got)
+	}
 }
 
 func second[T any](_ T, err error) error { return err }

@@ -71,6 +71,12 @@ func (b *lockedBuffer) Write(p []byte) (int, error) {
 	return b.b.Write(p)
 }
 
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
 func (w *world) must(err error) {
 	w.Helper()
 	if err != nil {
@@ -347,8 +353,8 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		s.mu.Lock()
 		s.asked = append(s.asked, string(body))
-		s.mu.Unlock()
 		result = s.answers[key]
+		s.mu.Unlock()
 	}
 	answer := `{"jsonrpc":"2.0","id":` + string(req.ID) + `,"result":` + result + `}`
 	if result == "" {
@@ -363,6 +369,13 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for _, message := range append(s.notices[key], answer) {
 		_, _ = io.WriteString(w, "data: "+message+"\n\n")
 	}
+}
+
+// answer changes an answer.
+func (s *script) answer(key, result string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answers[key] = result
 }
 
 // title returns the name of the server as JSON.
