@@ -85,6 +85,21 @@ func (e Event) HappenedAt() time.Time {
 	return e.Time
 }
 
+// Evidence returns the evidence that the event holds, nil if it holds none.
+func (e Event) Evidence() *Evidence {
+	switch d := e.Data.(type) {
+	case DiscoveryFailed:
+		return &d.Evidence
+	case ToolCallFailed:
+		return &d.Evidence
+	case ToolCallRefused:
+		return d.Evidence
+	case SessionDiscarded:
+		return d.Evidence
+	}
+	return nil
+}
+
 // envelope is Event's JSON, in the order it is shown.
 type envelope struct {
 	ID          string          `json:"id"`

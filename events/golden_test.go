@@ -64,6 +64,31 @@ func TestEveryShapeOfEventHasAFile(t *testing.T) {
 	}
 }
 
+// A type that gains evidence is not to be missed where failures are judged.
+func TestAnEventHasTheEvidenceThatItsDataHolds(t *testing.T) {
+	held := 0
+	for _, typ := range knownTypes(t) {
+		e := example(t, typ)
+		var data struct{ Evidence *events.Evidence }
+		raw, err := events.EncodeData(e.Data)
+		if err == nil {
+			err = json.Unmarshal(raw, &data)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", typ, err)
+		}
+		if diff := cmp.Diff(data.Evidence, e.Evidence()); diff != "" {
+			t.Errorf("%s (-data +event):\n%s", typ, diff)
+		}
+		if data.Evidence != nil {
+			held++
+		}
+	}
+	if held == 0 {
+		t.Error("no type holds evidence")
+	}
+}
+
 func TestEveryShapeEverWrittenIsReadWhole(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.json")
 	if err != nil || len(files) == 0 {

@@ -152,28 +152,13 @@ func showEvent(e events.Event, set *rules.Set) (api.Event, error) {
 			return api.Event{}, err
 		}
 	}
-	if evidence := evidenceOf(e); evidence != nil {
+	if evidence := e.Evidence(); evidence != nil {
 		v := set.Classify(*evidence)
 		shown.Classification = &api.Classification{
 			Class: v.Class, Disposition: v.Disposition, Rule: v.Rule, Signature: v.Signature, Text: v.Text,
 		}
 	}
 	return shown, nil
-}
-
-// evidenceOf returns the evidence an event holds, nil if it holds none.
-func evidenceOf(e events.Event) *events.Evidence {
-	switch d := e.Data.(type) {
-	case events.DiscoveryFailed:
-		return &d.Evidence
-	case events.ToolCallFailed:
-		return &d.Evidence
-	case events.ToolCallRefused:
-		return d.Evidence
-	case events.SessionDiscarded:
-		return d.Evidence
-	}
-	return nil
 }
 
 func showProblem(p events.ConfigProblem) api.ConfigProblem {

@@ -123,7 +123,7 @@ func (a *API) chainOf(ctx context.Context, v projections.Server) ([]api.ChainLin
 			EventId: id, Sequence: e.Sequence, Time: api.Timestamp(e.HappenedAt()), Type: e.Type,
 			Role: link.Role, Note: link.Note,
 		}
-		if evidence := evidenceOf(e); evidence != nil {
+		if evidence := e.Evidence(); evidence != nil {
 			if shown.Evidence, err = json.Marshal(evidence); err != nil {
 				return err
 			}

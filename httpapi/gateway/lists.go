@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,8 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcpledger/discovery"
 	"mcpledger/discovery/upstream"
@@ -58,12 +55,6 @@ type lists struct {
 	offers map[events.ConfigKey]offer
 
 	refusals complaints // of servers that offer a list and give none
-}
-
-// offer is what a server said that it offers, as of one discovery.
-type offer struct {
-	at           time.Time
-	capabilities json.RawMessage
 }
 
 // perClient is the setting of servers whose clients share no session.
@@ -219,35 +210,6 @@ func (l *lists) pages(ctx context.Context, server events.ServerName, k kind, cli
 	return nil, fmt.Errorf("the list has more than %d pages", maxListPages)
 }
 
-// offered reports whether a server said at its last discovery that it offers c.
-func (l *lists) offered(ctx context.Context, v projections.Server, c upstream.Capability) bool {
-	return upstream.Offers(l.capabilities(ctx, v), c)
-}
-
-// capabilities returns what a server said at its last discovery that it can do, nil if
-// that cannot be read. It reads the log, once for each discovery.
-func (l *lists) capabilities(ctx context.Context, v projections.Server) json.RawMessage {
-	l.mu.Lock()
-	known, found := l.offers[v.ConfigKey]
-	l.mu.Unlock()
-	if !found || !known.at.Equal(v.VerifiedAt) {
-		known = offer{at: v.VerifiedAt}
-		q := events.Query{Subject: v.Name, ConfigKey: v.ConfigKey, Types: []events.Type{events.TypeDiscoverySucceeded}, Desc: true, Limit: 1}
-		for e, err := range l.gateway.log.Read(ctx, q) {
-			if err != nil {
-				return nil
-			}
-			if d, ok := e.Data.(events.DiscoverySucceeded); ok {
-				known.capabilities = d.Capabilities
-			}
-		}
-		l.mu.Lock()
-		l.offers[v.ConfigKey] = known
-		l.mu.Unlock()
-	}
-	return known.capabilities
-}
-
 // all returns what the view's servers list, by server. They are asked at the same
 // time, a few at once.
 func (l *lists) all(ctx context.Context, v *view, servers []projections.Server, k kind, client string) [][]json.RawMessage {
@@ -263,69 +225,4 @@ func (l *lists) all(ctx context.Context, v *view, servers []projections.Server, 
 	}
 	asking.Wait()
 	return lists
-}
-
-// listOthers answers resources/list, resources/templates/list and prompts/list.
-func (g *Gateway) listOthers(ctx context.Context, x *exchange) answer {
-	if x.request.params.Cursor != "" {
-		return errorOf(mcp.INVALID_PARAMS, "the list has one page, and no cursor")
-	}
-	standing, err := g.fleet.now()
-	if err != nil {
-		return errorOf(mcp.INTERNAL_ERROR, "the service is still reading its log, try again in a moment")
-	}
-	k := kinds[x.request.Method]
-	servers := x.view.servers(standing)
-	var items [][]byte
-	for i, listed := range g.lists.all(ctx, x.view, servers, k, x.client) {
-		var odd []string
-		for _, item := range listed {
-			named, err := x.view.relabel(servers[i].Name, k, item)
-			if err != nil {
-				odd = append(odd, oddItem(nameOf(item), err))
-				continue
-			}
-			items = append(items, oneLine(named))
-		}
-		if !x.view.single { // where all is listed as it is
-			g.leftOut(servers[i], k.method, odd)
-		}
-	}
-	return resultOf([]byte(`{"`+k.member+`":[`), bytes.Join(items, []byte(",")), []byte("]"), x.listEnd())
-}
-
-// nameOf returns the name of an item, empty if it has none that is a string.
-func nameOf(item json.RawMessage) (name string) {
-	_ = json.Unmarshal(member(item, "name"), &name)
-	return name
-}
-
-// relabel returns an item of a list under its name or address in the view.
-func (v *view) relabel(server events.ServerName, k kind, item json.RawMessage) (json.RawMessage, error) {
-	if v.single {
-		return item, nil
-	}
-	place := "name"
-	if k.capability == upstream.CapabilityResources {
-		place = "uri"
-	}
-	if k.method == methodTemplates {
-		place = "uriTemplate"
-	}
-	item, err := itemShapes[k.method].fit(item)
-	if err != nil {
-		return nil, err
-	}
-	var own string
-	if err := json.Unmarshal(member(item, place), &own); err != nil {
-		return nil, err
-	}
-	if place == "name" {
-		return v.rename(server, own, item)
-	}
-	origin, err := withOrigin(member(item, "_meta"), server, own)
-	if err != nil {
-		return nil, err
-	}
-	return splice(item, map[string][]byte{place: quoted(addressOf(server, own)), "_meta": origin}, "_meta")
 }
