@@ -8,28 +8,6 @@ import (
 	"mcpledger/projections/rules"
 )
 
-// Reachability says whether a server answers. Only discovery attempts move it.
-type Reachability string
-
-// The values of Reachability.
-const (
-	ReachabilityUnknown Reachability = "unknown"
-	Reachable           Reachability = "reachable"
-	Unreachable         Reachability = "unreachable"
-)
-
-// Authorization says whether a server lets us in.
-type Authorization string
-
-// The values of Authorization.
-const (
-	AuthorizationUnknown Authorization = "unknown"
-	Authorized           Authorization = "authorized"
-	AuthRequired         Authorization = "auth_required"
-	InsufficientScope    Authorization = "insufficient_scope"
-	CredentialsMissing   Authorization = "credentials_missing"
-)
-
 // Outcome is how an attempt or a call ended.
 type Outcome string
 
@@ -272,47 +250,6 @@ func (c *connection) settle(o Outcome, at time.Time, start events.Sequence) {
 	c.Settled, c.SettledAt, c.SettledIn = o, at, start
 }
 
-// policies are what applies to one failure after a server's own settings.
-type policies struct{ own, any rules.SkipPolicy }
-
-func policiesFor(v rules.Verdict, any rules.SkipPolicy, s events.SkipSettings) policies {
-	return policies{own: OwnPolicy(v.Policy, v.Disposition, s), any: OwnAnyFailures(any, s)}
-}
-
-// OwnAnyFailures returns a set's policy for any mix of failures after a server's own
-// settings: only that it is never skipped has a say in it.
-func OwnAnyFailures(p rules.SkipPolicy, s events.SkipSettings) rules.SkipPolicy {
-	if s.Never {
-		return rules.SkipPolicy{}
-	}
-	return p
-}
-
-// OwnPolicy returns the policy of a rule with that disposition after a server's own
-// settings, which win, but for what is ignored. A number of runs of its own stands alone,
-// however short the time they fall into. Where the rule never skips, it has no times that
-// could go with the number: they are those of the default set for the disposition.
-func OwnPolicy(p rules.SkipPolicy, d rules.Disposition, s events.SkipSettings) rules.SkipPolicy {
-	switch {
-	case s.Never:
-		return rules.SkipPolicy{}
-	case d == rules.DispositionIgnore:
-		return p
-	case s.After > 0 && p.After == 0:
-		p = rules.Default().Policy(d)
-	}
-	if s.After > 0 {
-		p.After, p.MinSpan = s.After, 0
-	}
-	if len(s.TTLMS) > 0 {
-		p.TTL = make([]time.Duration, len(s.TTLMS))
-		for i, ms := range s.TTLMS {
-			p.TTL[i] = time.Duration(ms) * time.Millisecond
-		}
-	}
-	return p
-}
-
 // exemption says why a failure is not counted, empty when it is.
 func exemption(t events.Trigger, ev events.Evidence, v rules.Verdict) string {
 	switch {
@@ -336,29 +273,4 @@ func stillPrinting(ev events.Evidence) bool {
 	return ev.ErrorKind == events.KindTimeoutStart &&
 		ev.LimitMS >= PackageRunnerBudget.Milliseconds() &&
 		ev.StderrLastMS != nil && *ev.StderrLastMS < PackageRunnerSilence.Milliseconds()
-}
-
-// axes moves reachability and authorization as a failed attempt shows them: a
-// server that asks for a login answers, so it is reachable.
-func axes(r Reachability, a Authorization, ev events.Evidence, v rules.Verdict) (Reachability, Authorization) {
-	switch v.Gate {
-	case rules.GateAuthRequired:
-		return Reachable, AuthRequired
-	case rules.GateInsufficientScope:
-		return Reachable, InsufficientScope
-	case rules.GateCredentialsMissing:
-		return r, CredentialsMissing
-	case rules.GateNone:
-	}
-	switch v.Class {
-	case rules.ClassAuth:
-		a = AuthRequired
-	case rules.ClassCredentialsMissing:
-		a = CredentialsMissing
-	default:
-		if ev.EndedBy == events.EndedByUs && ev.ErrorKind == events.KindCancelled {
-			return r, a
-		}
-	}
-	return Unreachable, a
 }
