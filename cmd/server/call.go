@@ -27,6 +27,7 @@ func (p *program) callCommand() *cobra.Command {
 			"JSON object, @FILE for one in a file, or - for one on standard input; none if left out. The\n" +
 			"exit code is 0 when the call succeeded and 1 when it failed or was refused, with the reason on\n" +
 			"standard error.",
+		ValidArgsFunction: p.completeServers(1),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 || len(args) > 3 {
 				return usagef("%s wants a server, a tool and perhaps its arguments: %s", cmd.CommandPath(), cmd.UseLine())

@@ -15,17 +15,10 @@ import (
 // run beside many others, it waits longer.
 var completionPatience = 2 * time.Second
 
-// addCompletions has a shell complete the words that flags take, and the names of
-// servers. A command that takes a file leaves them to the shell.
-func (p *program) addCompletions(root *cobra.Command) {
+// completeWords has a shell complete the words that the flags of root's commands take.
+func completeWords(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
-		p.addCompletions(cmd)
-		switch cmd.Name() {
-		case "why", "history", "discover", "tools", "pin", "unpin", "clear", "call":
-			cmd.ValidArgsFunction = p.completeServers(1)
-		case "preflight":
-			cmd.ValidArgsFunction = p.completeServers(0)
-		}
+		completeWords(cmd)
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			if v, ours := f.Value.(*value); ours && len(v.words) > 0 {
 				words := cobra.FixedCompletions(v.words, cobra.ShellCompDirectiveNoFileComp)
@@ -36,7 +29,7 @@ func (p *program) addCompletions(root *cobra.Command) {
 }
 
 // completeServers completes the names of servers, for the first most arguments; 0 for
-// all. Whatever goes wrong on the way completes nothing.
+// all. A command without it leaves its arguments to the shell. Whatever goes wrong on the way completes nothing.
 func (p *program) completeServers(most int) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if (most > 0 && len(args) >= most) || p.flagsFromEnv(cmd.Flags()) != nil {

@@ -28,7 +28,8 @@ func (p *program) discoverCommand() *cobra.Command {
 			"attempted already are left to the run they are in, and shown and waited for, too. With\n" +
 			"--json the service's answer is printed: the outcome of the one server, or for all the run\n" +
 			"that was begun, without waiting for it.",
-		Args: oneServerOrAll,
+		Args:              oneServerOrAll,
+		ValidArgsFunction: p.completeServers(1),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "a `sentence` to record with the attempt")
 	cmd.Flags().BoolVar(&force, "force", false, "attempt the skipped ones too; for a server that is named it goes without saying")

@@ -22,9 +22,10 @@ func (p *program) historyCommand() *cobra.Command {
 	var since, until time.Time
 	var limit int
 	cmd := &cobra.Command{
-		Use:   "history NAME",
-		Short: "List what happened with a server, newest first",
-		Args:  exactArgs("NAME"),
+		Use:               "history NAME",
+		Short:             "List what happened with a server, newest first",
+		Args:              exactArgs("NAME"),
+		ValidArgsFunction: p.completeServers(1),
 	}
 	cmd.Flags().Var(choice(&eventType, events.Types()...), "type", "only events of this `type`, such as discovery.failed")
 	cmd.Flags().Var(choice(&outcome, outcomes...), "outcome", "only this `outcome`, such as failed")

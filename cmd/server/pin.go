@@ -25,7 +25,8 @@ func (p *program) pinCommand() *cobra.Command {
 		Long: "Set a server aside: it is not attempted, and its tools are not offered, until the time given\n" +
 			"or until somebody takes it back with unpin. A server that is set aside already is so anew,\n" +
 			"with this reason and time.",
-		Args: exactArgs("NAME"),
+		Args:              exactArgs("NAME"),
+		ValidArgsFunction: p.completeServers(1),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "a `sentence` to record and show")
 	cmd.Flags().Var(durationOf(&last, 1, "give a time from now that is longer than 0, such as 2h"), "for", "the `time` from now after which it is taken back, such as 2h; default: until unpin")
@@ -49,7 +50,8 @@ func (p *program) unpinCommand() *cobra.Command {
 		Short: "Take back a server that was set aside",
 		Long: "Take back a server that was set aside. What failed before that is not counted any more. A\n" +
 			"skip that was not made by pin stays; clear ends it.",
-		Args: exactArgs("NAME"),
+		Args:              exactArgs("NAME"),
+		ValidArgsFunction: p.completeServers(1),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "a `sentence` to record")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -73,7 +75,8 @@ func (p *program) clearCommand() *cobra.Command {
 		Long: "End the skip or pin of a server, without an attempt now: it is due as after a first failure,\n" +
 			"and counting starts at zero. --class and --signature end all skips of that kind and\n" +
 			"leave pins, --all ends all of both.",
-		Args: oneServerOrAll,
+		Args:              oneServerOrAll,
+		ValidArgsFunction: p.completeServers(1),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "a `sentence` to record")
 	cmd.Flags().Var(choice(&class, rules.Classes...), "class", "end all skips whose cause is of this `class`")

@@ -39,7 +39,8 @@ func (p *program) preflightCommand() *cobra.Command {
 			"The exit code is that of the first server that is not ready: 10 unknown server,\n" +
 			"11 skipped, 12 blocked, 13 unreachable or failed, 14 still discovering, 15 disabled;\n" +
 			"0 when all are ready, 20 when there is no log and no service that answers.",
-		Args: cobra.ArbitraryArgs,
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: p.completeServers(0),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			c, err := p.openClient(cmd.Context())
 			if err == nil {

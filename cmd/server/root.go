@@ -60,16 +60,15 @@ func (p *program) rootCommand() *cobra.Command {
 	root.Flags().AddFlagSet(serve.Flags())
 	root.RunE = serve.RunE
 
-	rules := p.rulesCommand()
-	rules.AddCommand(p.rulesCheckCommand(), p.rulesTestCommand(), p.rulesActivateCommand(), p.rulesShadowCommand())
-	root.AddCommand(serve,
+	root.AddCommand(
 		p.serversCommand(), p.toolsCommand(), p.skipsCommand(), p.whyCommand(), p.historyCommand(), p.eventsCommand(),
 		p.discoverCommand(), p.callCommand(), p.preflightCommand(),
 		p.pinCommand(), p.unpinCommand(), p.clearCommand(),
-		p.diffCommand(), p.replayCommand(), p.simulateCommand(),
+		p.diffCommand(), p.replayCommand(), p.stdioCommand(), p.rulesCommand())
+	root.AddCommand(alone(serve, p.simulateCommand(),
 		p.verifyCommand(), p.exportCommand(), p.importCommand(), p.backupCommand(),
-		p.stdioCommand(), rules, p.tokenCommand(), p.versionCommand(), p.sampleServerCommand())
-	p.addCompletions(root)
+		p.tokenCommand(), p.versionCommand(), p.sampleServerCommand())...)
+	completeWords(root)
 	refuseUnknown(root)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if wrong := wrongValue(err); wrong != nil {
@@ -80,13 +79,30 @@ func (p *program) rootCommand() *cobra.Command {
 	return root
 }
 
-// asksNobody reports whether a command works on the data folder, or on files, by itself:
-// the answer for another service would be that for another log.
+// aloneAnnotation is on the commands that ask no service.
+const aloneAnnotation = "alone"
+
+// alone marks commands that work on the data folder, or on files, by themselves: the
+// answer for another service would be that for another log.
+func alone(commands ...*cobra.Command) []*cobra.Command {
+	for _, cmd := range commands {
+		cmd.Annotations = map[string]string{aloneAnnotation: ""}
+	}
+	return commands
+}
+
+// asksNobody reports whether a command is marked as one that works alone, or is one's.
+// The root is serve, and passes nothing on.
 func asksNobody(cmd *cobra.Command) bool {
-	_, name, _ := strings.Cut(cmd.CommandPath(), " ")
-	first, _, _ := strings.Cut(name, " ")
-	return slices.Contains([]string{"", "serve", "simulate", "verify", "export", "import", "backup", "token", "version"}, first) ||
-		slices.Contains([]string{"rules check", "rules test"}, name)
+	if !cmd.HasParent() {
+		return true
+	}
+	for ; cmd != nil; cmd = cmd.Parent() {
+		if _, marked := cmd.Annotations[aloneAnnotation]; marked {
+			return true
+		}
+	}
+	return false
 }
 
 // aimOf returns the flags that say which log or service is meant, as they were given.

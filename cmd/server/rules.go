@@ -54,19 +54,24 @@ func (p *program) rulesCommand() *cobra.Command {
 				return p.showRules(cmd, args[0])
 			},
 		},
-		&cobra.Command{
-			Use:   "schema",
-			Short: "Print the JSON Schema of rule sets, for editors",
-			Long: "Print the JSON Schema of rule sets. Editors that know YAML take it from a line at the top of\n" +
-				"a rule set: # yaml-language-server: $schema=FILE",
-			Args: noArgs,
-			RunE: func(*cobra.Command, []string) error {
-				_, err := io.WriteString(p.stdout, rules.Schema)
-				return err
-			},
-		},
 	)
+	cmd.AddCommand(p.rulesActivateCommand(), p.rulesShadowCommand())
+	cmd.AddCommand(alone(p.rulesSchemaCommand(), p.rulesCheckCommand(), p.rulesTestCommand())...)
 	return cmd
+}
+
+func (p *program) rulesSchemaCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of rule sets, for editors",
+		Long: "Print the JSON Schema of rule sets. Editors that know YAML take it from a line at the top of\n" +
+			"a rule set: # yaml-language-server: $schema=FILE",
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := io.WriteString(p.stdout, rules.Schema)
+			return err
+		},
+	}
 }
 
 func (p *program) printRuleSets(sets []api.RuleSetInfo) error {

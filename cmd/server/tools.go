@@ -18,7 +18,8 @@ func (p *program) toolsCommand() *cobra.Command {
 		Short: "List the tools that servers offer, or one server, with their arguments",
 		Long: "List the tools that servers offer, or that one server offers, with the names of their\n" +
 			"arguments: [in brackets] those that may be left out. --json prints the schemas, too.",
-		Args: oneServerOrAll,
+		Args:              oneServerOrAll,
+		ValidArgsFunction: p.completeServers(1),
 	}
 	query := p.moment(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

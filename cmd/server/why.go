@@ -26,7 +26,8 @@ func (p *program) whyCommand() *cobra.Command {
 		Long: "Explain why a server is as it is, down to the events. One that no config has and only hosts\n" +
 			"with an MCP client of their own report is explained by the reports of the host that told of\n" +
 			"it last; --source and --config-key choose others.",
-		Args: exactArgs("NAME"),
+		Args:              exactArgs("NAME"),
+		ValidArgsFunction: p.completeServers(1),
 	}
 	cmd.Flags().StringVar(&source, "source", "", "explain what this `host` reported, also of a server in the config")
 	cmd.Flags().StringVar(&key, "config-key", "", "of the host's connections the one with this `key`, instead of the last it told of")
