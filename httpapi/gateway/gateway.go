@@ -158,6 +158,7 @@ func (g *Gateway) drop(c *client) {
 	}
 	c.end()
 	g.subscriptions.end(c.updates)
+	g.levels.leave(c.id)
 	c.view.forget(c.id)
 	g.discovery.Forget(c.id)
 }

@@ -202,11 +202,12 @@ func (g *Gateway) get(w http.ResponseWriter, r *http.Request, v *view) error {
 	}
 	defer leave()
 	return g.stream(w, r, c, func(ctx context.Context) {
-		sent := c.outbox.sent()
-		if read := r.Header.Get("Last-Event-Id"); read != "" && read != strconv.FormatInt(sent, 10) {
-			g.missed(c)
-		}
 		begin := func() error {
+			// From here on no other stream of the session sends anything.
+			sent := c.outbox.sent()
+			if read := r.Header.Get("Last-Event-Id"); read != "" && read != strconv.FormatInt(sent, 10) {
+				g.missed(c)
+			}
 			if err := beginStream(w); err != nil {
 				return err
 			}

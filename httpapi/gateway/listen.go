@@ -47,13 +47,14 @@ func (g *Gateway) listen(w http.ResponseWriter, r *http.Request, v *view, req *r
 	})
 }
 
-// grant subscribes to the resources that a client asks for, and returns what it will
-// hear of: those that were granted, and the lists.
+// grant subscribes to the resources that a client asks for, to the first of them if they
+// are too many, and returns what it will hear of: those that were granted, and the lists.
 func (g *Gateway) grant(ctx context.Context, x *exchange, l *listening, asked mcp.SubscriptionFilter) mcp.SubscriptionFilter {
-	granted := make([]bool, len(asked.ResourceSubscriptions))
+	resources := asked.ResourceSubscriptions[:min(len(asked.ResourceSubscriptions), maxSubscriptions)]
+	granted := make([]bool, len(resources))
 	places := make(chan struct{}, listsAtOnce)
 	var asking sync.WaitGroup
-	for i, uri := range asked.ResourceSubscriptions {
+	for i, uri := range resources {
 		places <- struct{}{}
 		asking.Go(func() {
 			defer func() { <-places }()
@@ -68,7 +69,7 @@ func (g *Gateway) grant(ctx context.Context, x *exchange, l *listening, asked mc
 	asking.Wait()
 	filter := asked
 	filter.ResourceSubscriptions = nil
-	for i, uri := range asked.ResourceSubscriptions {
+	for i, uri := range resources {
 		if granted[i] {
 			filter.ResourceSubscriptions = append(filter.ResourceSubscriptions, uri)
 		}

@@ -60,6 +60,15 @@ type lists struct {
 // perClient is the setting of servers whose clients share no session.
 const perClient = "per_client"
 
+// sessionOf returns the client whose session with a server is that client's own, empty
+// where clients share one.
+func sessionOf(v projections.Server, client string) string {
+	if v.Entry.Settings.Session != perClient {
+		return ""
+	}
+	return client
+}
+
 type listKey struct {
 	connection events.ConfigKey
 	method     string
@@ -133,10 +142,7 @@ func (l *lists) of(ctx context.Context, v projections.Server, k kind, client str
 	if !v.Offered() || !l.offered(ctx, v, k.capability) {
 		return nil
 	}
-	if v.Entry.Settings.Session != perClient {
-		client = "" // they share a session, and so the list
-	}
-	key := listKey{v.ConfigKey, k.method, client}
+	key := listKey{v.ConfigKey, k.method, sessionOf(v, client)}
 	l.mu.Lock()
 	known := l.known[key]
 	if known == nil || isClosed(known.done) && l.gateway.now().After(known.until) {

@@ -105,37 +105,49 @@ func (c *calls) tell(server events.ServerName, client string, n note) {
 	}
 }
 
-// levels remembers which level of log messages servers were asked for. Clients share a
-// server's session, so the least that any of them wants is what is asked for; each hears
-// only what it asked for itself.
+// levels remembers which level of log messages servers were asked for, by the client whose
+// session it was, empty for the one that clients share. Of such a session the least that
+// any of them wants is what is asked for; each hears only what it asked for itself.
 type levels struct {
 	mu    sync.Mutex
-	asked map[events.ServerName]int
+	asked map[events.ServerName]map[string]int
 }
 
 // setLevelTimeout is how long a server may take over its level before a call goes on
 // without.
 const setLevelTimeout = 5 * time.Second
 
-// forget notes that a server's session is a new one, which was asked for nothing.
+// forget notes that a session of a server is a new one, which was asked for nothing.
 func (l *levels) forget(server events.ServerName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.asked, server)
 }
 
-// lower notes a level that a server is asked for; false if it was asked for as much
-// before.
-func (l *levels) lower(server events.ServerName, level int) bool {
+// leave forgets a client that has gone.
+func (l *levels) leave(client string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if before, asked := l.asked[server]; asked && before <= level {
+	for _, byClient := range l.asked {
+		delete(byClient, client)
+	}
+}
+
+// lower notes a level that a server is asked for on a session; false if it was asked for
+// as much before.
+func (l *levels) lower(server events.ServerName, client string, level int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if before, asked := l.asked[server][client]; asked && before <= level {
 		return false
 	}
 	if l.asked == nil {
-		l.asked = map[events.ServerName]int{}
+		l.asked = map[events.ServerName]map[string]int{}
 	}
-	l.asked[server] = level
+	if l.asked[server] == nil {
+		l.asked[server] = map[string]int{}
+	}
+	l.asked[server][client] = level
 	return true
 }
 
@@ -146,7 +158,8 @@ func (g *Gateway) wantLogs(ctx context.Context, v projections.Server, x *exchang
 	if level < 0 || !v.Offered() || mcp.IsModernProtocol(v.ProtocolVersion) || !g.lists.offered(ctx, v, upstream.CapabilityLogging) {
 		return
 	}
-	if !g.levels.lower(v.Name, level) {
+	client := sessionOf(v, x.client)
+	if !g.levels.lower(v.Name, client, level) {
 		return
 	}
 	// A server that will not is one that logs what it likes.
@@ -154,5 +167,5 @@ func (g *Gateway) wantLogs(ctx context.Context, v projections.Server, x *exchang
 		Server: v.Name, Method: methodSetLevel, Params: encoded(map[string]string{"level": x.out.level}),
 		Client: x.client, Timeout: setLevelTimeout,
 	})
-	g.levels.lower(v.Name, level) // again, for a session that the question itself opened
+	g.levels.lower(v.Name, client, level) // again, for a session that the question itself opened
 }

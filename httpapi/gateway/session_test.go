@@ -214,6 +214,41 @@ func TestLogMessagesReachWhoCalls(t *testing.T) {
 	}
 }
 
+func TestEachClientsOwnSessionIsAskedForItsLevel(t *testing.T) {
+	w := newWorld(t)
+	s := &script{
+		tools: `[{"name":"talk"}]`, capabilities: `{"tools":{},"logging":{}}`,
+		answers: map[string]string{"tools/call talk": `{"content":[]}`, "logging/setLevel": `{}`},
+	}
+	w.remote("talker", s.serve(t))
+	w.entries["talker"]["mcpledger"] = map[string]any{"session": "per_client"}
+	w.start()
+	w.await("talker", projections.StateReady)
+	var clients []*rawClient
+	asked := func() (n int) {
+		for _, one := range s.all() {
+			if strings.Contains(one, "logging/setLevel") {
+				n++
+			}
+		}
+		return n
+	}
+	for i := range 3 {
+		c := w.raw("")
+		clients = append(clients, c)
+		c.header.Set("Accept", "application/json, text/event-stream")
+		before := asked()
+		c.result("logging/setLevel", `{"level":"debug"}`)
+		c.result("tools/call", `{"name":"talker__talk"}`)
+		if n := asked() - before; n != 1 {
+			t.Errorf("client %d: its session was asked %d times for its level", i, n)
+		}
+	}
+	for _, c := range clients {
+		c.do(http.MethodDelete)
+	}
+}
+
 func TestAStreamEndsWithItsSession(t *testing.T) {
 	w := newWorld(t)
 	w.start()

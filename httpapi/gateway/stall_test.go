@@ -2,7 +2,6 @@ package gateway_test
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -181,20 +180,8 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 func TestEventsThatCannotBeResumedHaveNoIDs(t *testing.T) {
 	w := newWorld(t)
 	w.gossips(gossip(1, 0))
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url+"/gossip", strings.NewReader(
-		`{"jsonrpc":"2.0","id":9,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["file:///"]},`+modernMeta+`}}`))
-	w.must(err)
-	r.Header = http.Header{
-		"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"},
-		"Mcp-Protocol-Version": {string(modern)}, "Mcp-Method": {"subscriptions/listen"},
-	}
-	res, err := http.DefaultClient.Do(r)
-	w.must(err)
-	defer res.Body.Close()
 	var said strings.Builder
-	stream := bufio.NewReader(io.TeeReader(res.Body, &said))
+	stream := bufio.NewReader(io.TeeReader(w.listen("/gossip", `{"resourceSubscriptions":["file:///"]}`), &said))
 	hears(t, stream, "acknowledged")
 	w.raw("/gossip").send(callTalk)
 	hears(t, stream, "file:///0")

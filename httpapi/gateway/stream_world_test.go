@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"bufio"
 	"context"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -77,6 +78,25 @@ func (c *rawClient) streamOf(lastEventID string) (events *bufio.Reader, end func
 	}
 	c.Cleanup(end)
 	return bufio.NewReader(res.Body), end
+}
+
+// listen opens a stream of 2026-07-28 that hears what the notifications, a JSON object,
+// ask for.
+func (w *world) listen(path, notifications string) io.Reader {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(w.Context(), patience)
+	w.Cleanup(cancel)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url+path, strings.NewReader(
+		`{"jsonrpc":"2.0","id":9,"method":"subscriptions/listen","params":{"notifications":`+notifications+`,`+modernMeta+`}}`))
+	w.must(err)
+	r.Header = http.Header{
+		"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"},
+		"Mcp-Protocol-Version": {string(modern)}, "Mcp-Method": {"subscriptions/listen"},
+	}
+	res, err := http.DefaultClient.Do(r)
+	w.must(err)
+	w.Cleanup(func() { _ = res.Body.Close() })
+	return res.Body
 }
 
 // hears reads a stream until messages hold all that is wanted, and returns the messages.

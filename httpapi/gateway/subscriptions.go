@@ -281,8 +281,8 @@ func (g *Gateway) unsubscribe(ctx context.Context, x *exchange) answer {
 func (g *Gateway) topicOf(to route, client string) topicKey {
 	key := topicKey{server: to.server, uri: to.name}
 	if standing, err := g.fleet.now(); err == nil {
-		if one, found := standing.server(to.server); found && one.Entry.Settings.Session == perClient {
-			key.client = client
+		if one, found := standing.server(to.server); found {
+			key.client = sessionOf(one, client)
 		}
 	}
 	return key

@@ -1,8 +1,10 @@
 package gateway_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -316,5 +318,20 @@ func TestAnUpdateOfAPartIsOneOfTheWhole(t *testing.T) {
 		if got := gateway.Covers(c.subscribed, c.updated); got != c.want {
 			t.Errorf("subscribed to %s, updated %s: told %v, want %v", c.subscribed, c.updated, got, c.want)
 		}
+	}
+}
+
+// Each is looked up, and where it has no server's name in it all servers are asked.
+func TestAStreamAsksForAThousandResourcesAtMost(t *testing.T) {
+	w := newWorld(t)
+	w.gossips(gossip(0, 0))
+	uris := []string{`"mcpledger://elsewhere/file:///"`}
+	for i := range 1200 {
+		uris = append(uris, fmt.Sprintf(`"mcpledger://gossip/file:///%d"`, i))
+	}
+	stream := bufio.NewReader(w.listen("?servers=gossip", `{"resourceSubscriptions":[`+strings.Join(uris, ",")+`]}`))
+	said := hears(t, stream, "acknowledged")[0]
+	if n := strings.Count(said, "file:///"); n != 999 || !strings.Contains(said, `file:///998"`) || strings.Contains(said, `file:///999"`) {
+		t.Errorf("%d of the first thousand are granted, want all that the address has, and no more", n)
 	}
 }
