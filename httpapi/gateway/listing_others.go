@@ -28,7 +28,8 @@ func (g *Gateway) listOthers(ctx context.Context, x *exchange) answer {
 		for _, item := range listed {
 			named, err := x.view.relabel(servers[i].Name, k, item)
 			if err != nil {
-				odd = append(odd, oddItem(nameOf(item), err))
+				name, _ := textOf(item, "name")
+				odd = append(odd, oddItem(name, err))
 				continue
 			}
 			items = append(items, oneLine(named))
@@ -38,12 +39,6 @@ func (g *Gateway) listOthers(ctx context.Context, x *exchange) answer {
 		}
 	}
 	return resultOf([]byte(`{"`+k.member+`":[`), bytes.Join(items, []byte(",")), []byte("]"), x.listEnd())
-}
-
-// nameOf returns the name of an item, empty if it has none that is a string.
-func nameOf(item json.RawMessage) (name string) {
-	_ = json.Unmarshal(member(item, "name"), &name)
-	return name
 }
 
 // relabel returns an item of a list under its name or address in the view.

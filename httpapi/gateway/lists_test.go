@@ -97,6 +97,28 @@ func TestOneServersResourcesKeepTheirAddresses(t *testing.T) {
 	}
 }
 
+// Servers write their JSON as they like: some escape each slash, others what is not ASCII.
+func TestAServersOwnAddressIsFoundHoweverItIsWritten(t *testing.T) {
+	w := newWorld(t)
+	lib := newLibrary()
+	lib.answer("resources/list", `{"resources":[{"name":"a","uri":"file:\/\/\/a"},{"name":"g","uri":"file:///gr\u00fc\u00dfe?x=1"},{"name":"none"}]}`)
+	w.remote("lib", lib.serve(t))
+	w.start()
+	w.await("lib", projections.StateReady)
+	c := w.raw("")
+	for _, uri := range []string{"file:///a", "file:///grüße?x=1"} {
+		c.result("resources/read", `{"uri":"`+uri+`"}`)
+		if asked := lib.last(); !strings.Contains(asked, `"uri":"`+uri+`"`) {
+			t.Errorf("for %s the server was asked %s", uri, asked)
+		}
+	}
+	for _, uri := range []string{`""`, `"file:///b"`, `null`} {
+		if _, _, body := c.send(`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":` + uri + `}}`); !strings.Contains(string(body), "no server here has a resource of that address") {
+			t.Errorf("%s, which nobody lists: %s", uri, body)
+		}
+	}
+}
+
 func TestAListIsAskedForOnce(t *testing.T) {
 	w := newWorld(t)
 	lib := newLibrary()

@@ -47,7 +47,10 @@ func (g *Gateway) locate(ctx context.Context, x *exchange, address string) (rout
 	}
 	servers := x.view.servers(standing)
 	for i, listed := range g.lists.all(ctx, x.view, servers, kinds[methodResources], x.client) {
-		named := func(item json.RawMessage) bool { return string(member(item, "uri")) == string(quoted(address)) }
+		named := func(item json.RawMessage) bool {
+			uri, ok := textOf(item, "uri")
+			return ok && uri == address
+		}
 		if slices.ContainsFunc(listed, named) {
 			return route{servers[i].Name, address}, true
 		}
@@ -84,8 +87,8 @@ func readdress(a answer, server events.ServerName) answer {
 		return a
 	}
 	for i, content := range contents {
-		var own string
-		if json.Unmarshal(member(content, "uri"), &own) != nil {
+		own, ok := textOf(content, "uri")
+		if !ok {
 			continue
 		}
 		if named, err := splice(content, map[string][]byte{"uri": quoted(addressOf(server, own))}); err == nil {
@@ -121,8 +124,7 @@ func (g *Gateway) findPrompt(ctx context.Context, x *exchange, name string) (rou
 	servers := x.view.servers(standing)
 	for i, listed := range g.lists.all(ctx, x.view, servers, kinds[methodPrompts], x.client) {
 		for _, item := range listed {
-			var own string
-			if json.Unmarshal(member(item, "name"), &own) == nil && x.view.name(servers[i].Name, own) == name {
+			if own, ok := textOf(item, "name"); ok && x.view.name(servers[i].Name, own) == name {
 				return route{servers[i].Name, own}, true
 			}
 		}

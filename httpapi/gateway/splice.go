@@ -88,6 +88,13 @@ func member(object []byte, name string) json.RawMessage {
 	return value
 }
 
+// textOf returns the value of an object's member that is a string, in whichever way it is
+// escaped there; false if it has none.
+func textOf(object []byte, name string) (text string, ok bool) {
+	value := member(object, name)
+	return text, isString(value) && json.Unmarshal(value, &text) == nil
+}
+
 // quoted returns the text as JSON.
 func quoted(text string) []byte { return encoded(text) }
 
