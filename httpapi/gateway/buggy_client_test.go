@@ -121,6 +121,22 @@ func TestWhatIsKeptOfCancellationsIsBounded(t *testing.T) {
 	}
 }
 
+// Some libraries write what they have not got as null.
+func TestATokenOfNullAsksForNoProgress(t *testing.T) {
+	w := newWorld(t)
+	w.program("one", mcptest.Fake{})
+	w.start()
+	w.await("one", projections.StateReady)
+	c := w.raw("")
+	c.header.Set("Accept", "application/json, text/event-stream")
+	for token, want := range map[string]string{"null": "application/json", `"t"`: "text/event-stream"} {
+		_, header, body := c.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"one__steps","_meta":{"progressToken":` + token + `}}}`)
+		if got := header.Get("Content-Type"); got != want {
+			t.Errorf("with a token of %s: %s %s, want %s", token, got, body, want)
+		}
+	}
+}
+
 func TestAVersionThatThereIsNotIsRefused(t *testing.T) {
 	w := newWorld(t)
 	w.start()

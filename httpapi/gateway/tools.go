@@ -128,7 +128,7 @@ func (g *Gateway) callTool(ctx context.Context, x *exchange) answer {
 		Server: to.server, Tool: to.name, Arguments: x.request.params.Arguments, Meta: x.request.passedMeta(x.out.level),
 		Caller: x.caller, Client: x.client,
 	}
-	if len(x.request.meta.ProgressToken) > 0 {
+	if !isAbsent(x.request.meta.ProgressToken) {
 		call.Progress = x.out.progress
 	}
 	out, err := g.discovery.Call(ctx, call)
