@@ -168,7 +168,7 @@ func (s *Service) Retry(ctx context.Context, server events.ServerName) (*CallFai
 func unretried(srv *config.Server, v projections.Server, now time.Time) *CallFailure {
 	switch {
 	case srv.Disabled, srv.Problem != nil, v.Gate != nil, v.State == projections.StateBlocked:
-	case v.Skip != nil && (v.Skip.Reason == projections.SkipPinned || v.Skip.Reason == projections.SkipAuth):
+	case v.Skip != nil && !probed(v.Skip):
 	default:
 		return nil
 	}

@@ -81,7 +81,7 @@ const defaultRulesPage = "docs/reference/rules.md"
 // server's own settings; the rule's gives way to the set's if that made the skip.
 func explainRule(v projections.Server, set *rules.Set) *api.ExplainedRule {
 	cause := v.Cause
-	if cause == nil && v.Skip != nil && v.Skip.Reason != projections.SkipPinned {
+	if cause == nil && v.Skip != nil && !v.Pinned() {
 		cause = &v.Skip.Cause
 	}
 	if cause == nil {
@@ -135,7 +135,7 @@ func (a *API) chainOf(ctx context.Context, v projections.Server) ([]api.ChainLin
 	if v.Gate != nil {
 		links = append(slices.Clone(links), decision(v.Gate.EventID, "since then calls are refused"))
 	}
-	if v.Skip != nil && v.Skip.Reason == projections.SkipPinned {
+	if v.Pinned() {
 		for _, id := range v.Skip.EventIDs {
 			links = append(slices.Clone(links), decision(id, projections.PinNote))
 		}

@@ -44,7 +44,7 @@ func reasonOf(v Server) string {
 	case !v.NextAttempt.IsZero():
 		b.WriteString(", next attempt at " + stamp(v.NextAttempt))
 	}
-	if v.pinned() && v.State != StateSkipped {
+	if v.Pinned() && v.State != StateSkipped {
 		b.WriteString("; besides it is set aside by an operator" + noted(v.Skip))
 	}
 	return b.String()

@@ -89,15 +89,15 @@ type Server struct {
 // Offered reports whether the server's tools are offered.
 func (v Server) Offered() bool { return v.State == StateReady || v.State == StateUnreachable }
 
-// pinned reports whether the server is set aside by hand.
-func (v Server) pinned() bool { return v.Skip != nil && v.Skip.Reason == SkipPinned }
+// Pinned reports whether the server is set aside by hand.
+func (v Server) Pinned() bool { return v.Skip != nil && v.Skip.Reason == SkipPinned }
 
 // ClearsOn returns what can end the skip that holds now, nil if none does.
 func (v Server) ClearsOn() []string {
 	if v.Skip == nil {
 		return nil
 	}
-	if v.pinned() {
+	if v.Pinned() {
 		if v.Skip.Until.IsZero() {
 			return []string{ClearsOnManual}
 		}
@@ -240,7 +240,7 @@ func needsOf(v Server) Needs {
 		return NeedsNothing
 	case v.State == StateDiscovering:
 		return NeedsWait
-	case v.pinned():
+	case v.Pinned():
 		return NeedsOperator
 	case v.Gate != nil && v.Gate.Kind != rules.GateCredentialsMissing:
 		return loginOrCredential(v)

@@ -25,7 +25,7 @@ func (v Server) Clearings() []Clearing {
 	path := "/api/servers/" + url.PathEscape(string(v.Name))
 	manual := Clearing{What: ClearsOnManual, Detail: "POST " + path + "/discover"}
 	var lift []Clearing
-	if v.pinned() {
+	if v.Pinned() {
 		lift = []Clearing{{What: ClearsOnManual, Detail: "DELETE " + path + "/skip"}}
 		if !v.Skip.Until.IsZero() {
 			lift = append([]Clearing{{What: ClearsOnExpiry, At: v.Skip.Until}}, lift...)
@@ -38,7 +38,7 @@ func (v Server) Clearings() []Clearing {
 		return append(lift, Clearing{What: ClearsOnConfigChange, Detail: "supply the missing value; if it is a variable of the service, start the service anew; or " + edit.Detail})
 	case v.Entry.Problem != nil:
 		return append(lift, edit)
-	case v.pinned():
+	case v.Pinned():
 		return lift
 	case v.Skip != nil:
 		all := []Clearing{{What: ClearsOnExpiry, At: v.Skip.Until}, edit, manual}

@@ -43,10 +43,10 @@ var gateSentences = map[rules.Gate]string{
 
 // besides says of a server that is missing for another reason that it is pinned, too.
 func besides(v projections.Server) string {
-	if v.State == projections.StateSkipped || v.Skip == nil || v.Skip.Reason != projections.SkipPinned {
-		return ""
+	if v.Pinned() && v.State != projections.StateSkipped {
+		return " Besides, an operator has set it aside."
 	}
-	return " Besides, an operator has set it aside."
+	return ""
 }
 
 func skipSentence(s *projections.Skip) string {
@@ -79,7 +79,7 @@ func (v *view) remedy(s projections.Server) string {
 	switch {
 	case s.State == projections.StateDisabled:
 		what = "Whoever keeps the config can enable it."
-	case s.Skip != nil && s.Skip.Reason == projections.SkipPinned:
+	case s.Pinned():
 		what = "The operator can take that back."
 	case s.Authorization == projections.CredentialsMissing:
 		what = "Somebody has to set it, in the service's environment or in the server's entry."
