@@ -163,7 +163,12 @@ func TestACallThatNamesASkippedServerHasItTriedOnceAMinute(t *testing.T) {
 	if got := r.recorded("broken", events.TypeToolCallRefused); len(got) != 9 {
 		t.Errorf("%d refusals recorded, want 9", len(got))
 	}
-	w.ahead.Add(int64(61 * time.Second))
+	w.ahead.Add(int64(20 * time.Second))
+	refused, err := r.Retry(t.Context(), "broken")
+	if err != nil || refused == nil || refused.Code != discovery.CodeBusy || refused.RetryAfter != 40*time.Second {
+		t.Errorf("an agent's wish 20 s after the attempt: %+v, %v; want it busy for 40 s", refused, err)
+	}
+	w.ahead.Add(int64(40 * time.Second))
 	r.call("broken", "echo", `{}`)
 	wantLaunches(t, launches, 5, "a minute later")
 }
