@@ -63,7 +63,8 @@ func (f *fleet) committed(batch []events.Event) {
 	for _, e := range batch {
 		switch e.Type {
 		case events.TypeSessionOpened:
-			f.gateway.levels.forget(e.Subject)
+			opened, _ := e.Data.(events.SessionOpened)
+			f.gateway.levels.forget(e.Subject, opened.Client)
 			f.gateway.subscriptions.renew(e.Subject)
 		case events.TypeSessionDiscarded:
 			f.gateway.subscriptions.renew(e.Subject)

@@ -117,11 +117,12 @@ type levels struct {
 // without.
 const setLevelTimeout = 5 * time.Second
 
-// forget notes that a session of a server is a new one, which was asked for nothing.
-func (l *levels) forget(server events.ServerName) {
+// forget notes that a client's session with a server is a new one, which was asked for
+// nothing.
+func (l *levels) forget(server events.ServerName, client string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.asked, server)
+	delete(l.asked[server], client)
 }
 
 // leave forgets a client that has gone.

@@ -244,8 +244,13 @@ func TestEachClientsOwnSessionIsAskedForItsLevel(t *testing.T) {
 			t.Errorf("client %d: its session was asked %d times for its level", i, n)
 		}
 	}
+	before := asked()
 	for _, c := range clients {
+		c.result("tools/call", `{"name":"talker__talk"}`)
 		c.do(http.MethodDelete)
+	}
+	if n := asked() - before; n != 0 {
+		t.Errorf("sessions that were asked before are asked %d times more", n)
 	}
 }
 
