@@ -5,12 +5,29 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"time"
 
 	"mcpledger/discovery/config"
 	"mcpledger/discovery/upstream"
 	"mcpledger/events"
 	"mcpledger/projections"
 )
+
+// refreshInterval is how often at most a server's tools are listed anew because it
+// says that they changed.
+const refreshInterval = 30 * time.Second
+
+// toolsChanged lists a server's tools anew. A session calls it from a goroutine of
+// its own, never twice at a time, and notices that come meanwhile become one more
+// call; so a burst makes one run at the start and one at the end.
+func (s *Service) toolsChanged(name events.ServerName) {
+	s.awaitFlight(s.ctx, name) // what is under way may have looked before the change
+	if _, err := s.begin(s.ctx, request{trigger: events.TriggerRefresh, servers: []events.ServerName{name}}); err != nil {
+		s.logger.WarnContext(s.ctx, "tools not listed anew", slog.String("server", string(name)), slog.Any("err", err))
+	}
+	s.awaitFlight(s.ctx, name)
+	_ = s.pause(s.ctx, refreshInterval) // ends early when the service stops
+}
 
 // catalogueChange compares a list of tools with the one known for the entry. An
 // empty list after a full one is believed the second time. A known list that the log has

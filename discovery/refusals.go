@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -13,9 +12,6 @@ import (
 	"mcpledger/projections"
 	"mcpledger/projections/rules"
 )
-
-// onUseInterval is how often calls may make a skipped server be attempted.
-const onUseInterval = time.Minute
 
 // refusal returns why a call is not sent, nil if it is. A call that names a tool of a
 // skipped server has it attempted first, once a minute at most; one whose server has
@@ -55,11 +51,6 @@ func (s *Service) refusalNow(p *pendingCall) *CallFailure {
 		return f
 	}
 	return s.braked(p)
-}
-
-// probed reports whether a call may have a server attempted in spite of its skip.
-func probed(skip *projections.Skip) bool {
-	return skip.Reason != projections.SkipPinned && skip.Reason != projections.SkipAuth
 }
 
 // refusalOf says why the state of a server forbids a call, nil if it does not.
@@ -182,82 +173,4 @@ func (s *Service) refuse(p *pendingCall, f *CallFailure) (CallOutcome, error) {
 		CallID: p.about.callID, EventID: e.ID, Outcome: projections.OutcomeRefused,
 		Duration: s.now().Sub(p.began), Failure: f,
 	}, nil
-}
-
-// refreshInterval is how often at most a server's tools are listed anew because it
-// says that they changed.
-const refreshInterval = 30 * time.Second
-
-// toolsChanged lists a server's tools anew. A session calls it from a goroutine of
-// its own, never twice at a time, and notices that come meanwhile become one more
-// call; so a burst makes one run at the start and one at the end.
-func (s *Service) toolsChanged(name events.ServerName) {
-	s.awaitFlight(s.ctx, name) // what is under way may have looked before the change
-	if _, err := s.begin(s.ctx, request{trigger: events.TriggerRefresh, servers: []events.ServerName{name}}); err != nil {
-		s.logger.WarnContext(s.ctx, "tools not listed anew", slog.String("server", string(name)), slog.Any("err", err))
-	}
-	s.awaitFlight(s.ctx, name)
-	_ = s.pause(s.ctx, refreshInterval) // ends early when the service stops
-}
-
-// probeOnUse makes one attempt on a skipped server for a call, or joins the one under
-// way. Where there may be none yet, wait is how long until there may be. An attempt that
-// could not be begun is the error, and does not keep the next one off.
-func (s *Service) probeOnUse(ctx context.Context, srv *config.Server) (wait time.Duration, err error) {
-	s.mu.Lock()
-	now, last := s.now(), s.probed[srv.Name]
-	under := s.flights[srv.Name] != nil
-	if !under {
-		if wait = min(onUseInterval-now.Sub(last), onUseInterval); wait <= 0 {
-			s.probed[srv.Name] = now
-		}
-	}
-	s.mu.Unlock()
-	if wait > 0 {
-		return wait, nil
-	}
-	if !under {
-		if _, err := s.begin(ctx, request{trigger: events.TriggerOnUse, servers: []events.ServerName{srv.Name}}); err != nil {
-			s.mu.Lock()
-			s.probed[srv.Name] = last
-			s.mu.Unlock()
-			return 0, err
-		}
-	}
-	s.awaitFlight(ctx, srv.Name)
-	return 0, nil
-}
-
-// awaitOutcome waits until something is known of a server, be its attempt under way or
-// still to come.
-func (s *Service) awaitOutcome(ctx context.Context, name events.ServerName) {
-	var seen events.Sequence
-	discovering := func() bool {
-		var v projections.Server
-		var known bool
-		now := s.now()
-		err := s.engine.View(func(st *projections.State) {
-			seen = st.Sequence()
-			v, known = st.Server(name, now)
-		})
-		return err == nil && known && v.State == projections.StateDiscovering
-	}
-	if !discovering() {
-		return
-	}
-	for _, err := range s.log.Follow(ctx, seen) {
-		if err != nil || !discovering() {
-			return
-		}
-	}
-}
-
-// awaitFlight waits for the run under way for a server, if there is one.
-func (s *Service) awaitFlight(ctx context.Context, name events.ServerName) {
-	for _, f := range s.flightsOf([]events.ServerName{name}) {
-		select {
-		case <-f.done:
-		case <-ctx.Done():
-		}
-	}
 }
