@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -12,7 +13,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"mcpledger/discovery/mcptest"
 	"mcpledger/httpapi/gateway"
+	"mcpledger/projections"
 )
 
 // lineClient speaks to a Relay line by line.
@@ -101,5 +104,22 @@ func TestABatchThatMayHaveBeenTakenIsNotSentAgain(t *testing.T) {
 	}
 	if n := batches.Load(); n != 1 {
 		t.Errorf("sent %d times", n)
+	}
+}
+
+// The relay carries both at the same time, and either may be there first.
+func TestACancellationRightBehindItsRequestIsMinded(t *testing.T) {
+	w := newWorld(t)
+	w.program("one", mcptest.Fake{})
+	w.start()
+	w.await("one", projections.StateReady)
+	c := lines(t, w.url)
+	c.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	for id := range 20 {
+		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"c%d","method":"tools/call","params":{"name":"one__wait"}}`, id))
+		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"c%d"}}`, id))
+		if said := c.receive(); !strings.Contains(said, "code cancelled") {
+			t.Errorf("call %d: %s", id, said)
+		}
 	}
 }
