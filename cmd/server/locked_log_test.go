@@ -35,7 +35,7 @@ func (g *gatedServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusMethodNotAllowed)
 		return
 	}
-	result := ""
+	var result string
 	switch req.Method {
 	case "initialize":
 		result = fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"gated","version":"1"}}`, req.Params.ProtocolVersion)

@@ -118,7 +118,7 @@ var errNoService = errors.New("no service holds the data folder")
 // attach returns the endpoint of the service that answers.
 func (h *host) attach(ctx context.Context) (gateway.Endpoint, error) {
 	p := h.program
-	base, token := p.url, ""
+	base := p.url
 	if base == "" {
 		file, running, err := readServiceFile(p.dataDir)
 		if err != nil {
@@ -133,7 +133,7 @@ func (h *host) attach(ctx context.Context) (gateway.Endpoint, error) {
 	if err != nil {
 		return gateway.Endpoint{}, err
 	}
-	token, err = p.givenToken()
+	token, err := p.givenToken()
 	if err != nil {
 		return gateway.Endpoint{}, err
 	}

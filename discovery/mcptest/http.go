@@ -142,7 +142,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, req message) {
 		http.Error(w, "session not found", http.StatusNotFound)
 		return
 	}
-	reply, ok := s.answer(req, w, r)
+	reply, ok := s.answer(req, w)
 	switch {
 	case req.ID == nil:
 		w.WriteHeader(http.StatusAccepted)
@@ -177,7 +177,7 @@ func (s *Server) knows(r *http.Request, req message) bool {
 }
 
 // answer lets a call report progress on its own stream of events.
-func (s *Server) answer(req message, w http.ResponseWriter, r *http.Request) (message, bool) {
+func (s *Server) answer(req message, w http.ResponseWriter) (message, bool) {
 	m := mind{era: s.spec.Era, tools: s.spec.Tools, pageSize: s.spec.PageSize}
 	m.send = func(n message) {
 		if s.spec.SSE {

@@ -27,7 +27,7 @@ const (
 )
 
 func (s *Server) mishap(w http.ResponseWriter, r *http.Request, req message) {
-	reply, _ := s.answer(req, w, r)
+	reply, _ := s.answer(req, w)
 	body := marshal(reply)
 	switch s.spec.Mishap {
 	case Status:

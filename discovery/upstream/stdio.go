@@ -59,7 +59,7 @@ func (c *stdioConn) request(ctx context.Context, phase events.Phase, req transpo
 	reply, err := c.client.SendRequest(ctx, req)
 	over()
 	if err != nil {
-		f = c.fail(ctx, phase, err)
+		f = c.fail(ctx, phase)
 	} else {
 		f = c.target.judge(req, reply)
 		if sent := c.process.stdout.sent.take(encoded(req.ID)); f != nil {
@@ -77,7 +77,7 @@ func (c *stdioConn) request(ctx context.Context, phase events.Phase, req transpo
 func (c *stdioConn) notify(ctx context.Context, phase events.Phase, n mcp.JSONRPCNotification) *Failure {
 	defer c.unblock(ctx)()
 	if err := c.client.SendNotification(ctx, n); err != nil && ctx.Err() != nil {
-		return c.fail(ctx, phase, err)
+		return c.fail(ctx, phase)
 	}
 	return nil
 }
@@ -99,9 +99,9 @@ func (c *stdioConn) unblock(ctx context.Context) (over func()) {
 	}
 }
 
-// fail turns an error into a failure. Unless it is the context's, the pipe broke:
-// it waits for the process to end and tells that.
-func (c *stdioConn) fail(ctx context.Context, phase events.Phase, err error) *Failure {
+// fail returns the failure of a message that could not be sent, or was not answered.
+// Unless ctx has ended, the pipe broke: it waits for the process to end and tells that.
+func (c *stdioConn) fail(ctx context.Context, phase events.Phase) *Failure {
 	if ctx.Err() != nil {
 		if phase == events.PhaseCallTool {
 			return contextFailure(ctx, events.KindTimeoutBody)

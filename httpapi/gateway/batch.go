@@ -29,13 +29,13 @@ func (g *Gateway) postBatch(w http.ResponseWriter, r *http.Request, v *view, bod
 	var batch []json.RawMessage
 	switch err := json.Unmarshal(body, &batch); {
 	case err != nil:
-		writeError(w, http.StatusBadRequest, nil, mcp.PARSE_ERROR, "the body is no JSON-RPC message")
+		writeError(w, http.StatusBadRequest, mcp.PARSE_ERROR, "the body is no JSON-RPC message")
 		return nil
 	case c.protocolVersion() != batchVersion:
-		writeError(w, http.StatusBadRequest, nil, mcp.INVALID_REQUEST, "batches are part of "+batchVersion+" alone: send one message at a time")
+		writeError(w, http.StatusBadRequest, mcp.INVALID_REQUEST, "batches are part of "+batchVersion+" alone: send one message at a time")
 		return nil
 	case len(batch) == 0 || len(batch) > maxBatch:
-		writeError(w, http.StatusBadRequest, nil, mcp.INVALID_REQUEST, "a batch has one message or more, and not too many")
+		writeError(w, http.StatusBadRequest, mcp.INVALID_REQUEST, "a batch has one message or more, and not too many")
 		return nil
 	}
 	r = r.Clone(r.Context())

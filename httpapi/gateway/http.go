@@ -82,7 +82,7 @@ func (g *Gateway) post(w http.ResponseWriter, r *http.Request, v *view) error {
 		if errors.As(err, &tooLarge) {
 			status = http.StatusRequestEntityTooLarge
 		}
-		writeError(w, status, nil, mcp.PARSE_ERROR, "the body cannot be read: "+err.Error())
+		writeError(w, status, mcp.PARSE_ERROR, "the body cannot be read: "+err.Error())
 		return nil
 	}
 	// The body has come; what is read now is only whether the client is still there.
@@ -92,11 +92,11 @@ func (g *Gateway) post(w http.ResponseWriter, r *http.Request, v *view) error {
 	}
 	req, err := parseRequest(body)
 	if errors.Is(err, errMessageID) {
-		writeError(w, http.StatusBadRequest, nil, mcp.INVALID_REQUEST, err.Error())
+		writeError(w, http.StatusBadRequest, mcp.INVALID_REQUEST, err.Error())
 		return nil
 	}
 	if err != nil {
-		writeError(w, http.StatusBadRequest, nil, mcp.PARSE_ERROR, err.Error())
+		writeError(w, http.StatusBadRequest, mcp.PARSE_ERROR, err.Error())
 		return nil
 	}
 	if wrong := req.wrongShape(); wrong != nil {

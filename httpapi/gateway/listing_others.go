@@ -23,7 +23,7 @@ func (g *Gateway) listOthers(ctx context.Context, x *exchange) answer {
 	k := kinds[x.request.Method]
 	servers := x.view.servers(standing)
 	var items [][]byte
-	for i, listed := range g.lists.all(ctx, x.view, servers, k, x.client) {
+	for i, listed := range g.lists.all(ctx, servers, k, x.client) {
 		var odd []string
 		for _, item := range listed {
 			named, err := x.view.relabel(servers[i].Name, k, item)

@@ -216,9 +216,9 @@ func (l *lists) pages(ctx context.Context, server events.ServerName, k kind, cli
 	return nil, fmt.Errorf("the list has more than %d pages", maxListPages)
 }
 
-// all returns what the view's servers list, by server. They are asked at the same
-// time, a few at once.
-func (l *lists) all(ctx context.Context, v *view, servers []projections.Server, k kind, client string) [][]json.RawMessage {
+// all returns what each of the servers lists. They are asked at the same time, a few at
+// once.
+func (l *lists) all(ctx context.Context, servers []projections.Server, k kind, client string) [][]json.RawMessage {
 	lists := make([][]json.RawMessage, len(servers))
 	places := make(chan struct{}, listsAtOnce)
 	var asking sync.WaitGroup

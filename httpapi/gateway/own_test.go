@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"mcpledger/discovery/mcptest"
@@ -15,8 +16,8 @@ import (
 	"mcpledger/projections"
 )
 
-// own calls one of the gateway's own tools.
-func own(t *testing.T, s *mcp.ClientSession, tool string, args map[string]any, into any) string {
+// own calls one of the gateway's own tools, whose text says what its structure does.
+func own(t *testing.T, s *mcp.ClientSession, tool string, args map[string]any, into any) {
 	t.Helper()
 	r, err := s.CallTool(context.Background(), &mcp.CallToolParams{Name: "ledger__" + tool, Arguments: args})
 	if err != nil || r.IsError {
@@ -29,7 +30,9 @@ func own(t *testing.T, s *mcp.ClientSession, tool string, args map[string]any, i
 	if err := json.Unmarshal(b, into); err != nil {
 		t.Fatalf("%s: %s: %v", tool, b, err)
 	}
-	return textOf(r)
+	if diff := cmp.Diff(parsed(t, b), parsed(t, []byte(textOf(r)))); diff != "" {
+		t.Errorf("%s says otherwise in its text (-structure +text):\n%s", tool, diff)
+	}
 }
 
 func TestAgentsAskTheLedgerItself(t *testing.T) {
@@ -168,8 +171,8 @@ func TestAServerGivesAModelNoOrders(t *testing.T) {
 	w.program("evil", mcptest.Fake{Fault: mcptest.Exit, ExitCode: 1, Stderr: "Error: " + order + "\nError: " + order + "\n" + strings.Repeat("x", 5000) + "\n"})
 	w.start()
 	w.await("evil", projections.StateFailed)
-	checkNoOrders(t, w, "evil", order)
-	checkNoOrdersOfRefusal(t, w, "evil", order)
+	checkNoOrders(t, w, "evil")
+	checkNoOrdersOfRefusal(t, w, "evil")
 }
 
 // Beside stderr there are the name and the instructions that a server gives itself, the
@@ -193,14 +196,14 @@ func TestAServersOwnWordsGiveAModelNoOrders(t *testing.T) {
 	for _, server := range []string{"page", "error", "named"} {
 		t.Run(server, func(t *testing.T) {
 			w.T = t
-			checkNoOrders(t, w, server, order)
+			checkNoOrders(t, w, server)
 		})
 	}
-	checkNoOrdersOfRefusal(t, w, "page", order)
+	checkNoOrdersOfRefusal(t, w, "page")
 }
 
 // checkNoOrders asks the gateway's own tools for all that they say of a server.
-func checkNoOrders(t *testing.T, w *world, server, order string) {
+func checkNoOrders(t *testing.T, w *world, server string) {
 	t.Helper()
 	s := w.connect(legacy, "")
 	for tool, args := range map[string]map[string]any{
@@ -208,12 +211,12 @@ func checkNoOrders(t *testing.T, w *world, server, order string) {
 	} {
 		var said any
 		own(t, s, tool, args, &said)
-		checkUntrusted(t, tool, said, order)
+		checkUntrusted(t, tool, said)
 	}
 }
 
 // checkNoOrdersOfRefusal makes a call that the gateway answers itself.
-func checkNoOrdersOfRefusal(t *testing.T, w *world, server, order string) {
+func checkNoOrdersOfRefusal(t *testing.T, w *world, server string) {
 	t.Helper()
 	r, err := w.connect(legacy, "").CallTool(context.Background(), &mcp.CallToolParams{Name: server + "__echo"})
 	if err != nil {
@@ -223,26 +226,26 @@ func checkNoOrdersOfRefusal(t *testing.T, w *world, server, order string) {
 	if strings.Contains(text, "IGNORE") {
 		t.Errorf("a refused call says %q", text)
 	}
-	checkUntrusted(t, "a refused call", any(f), order)
+	checkUntrusted(t, "a refused call", any(f))
 }
 
-// checkUntrusted looks for the order anywhere but in untrusted_text, which it wants on
+// checkUntrusted looks for an order anywhere but in untrusted_text, which it wants on
 // one line and short.
-func checkUntrusted(t *testing.T, where string, v any, order string) {
+func checkUntrusted(t *testing.T, where string, v any) {
 	t.Helper()
 	switch v := v.(type) {
 	case map[string]any:
 		for name, value := range v {
 			text, isText := value.(string)
 			if name != "untrusted_text" {
-				checkUntrusted(t, where+"."+name, value, order)
+				checkUntrusted(t, where+"."+name, value)
 			} else if !isText || strings.ContainsAny(text, "\r\n") || len([]rune(text)) > 200 {
 				t.Errorf("%s.untrusted_text is %q", where, value)
 			}
 		}
 	case []any:
 		for _, value := range v {
-			checkUntrusted(t, where, value, order)
+			checkUntrusted(t, where, value)
 		}
 	case string:
 		if strings.Contains(v, "IGNORE") {

@@ -46,7 +46,7 @@ func (g *Gateway) locate(ctx context.Context, x *exchange, address string) (rout
 		return route{}, false
 	}
 	servers := x.view.servers(standing)
-	for i, listed := range g.lists.all(ctx, x.view, servers, kinds[methodResources], x.client) {
+	for i, listed := range g.lists.all(ctx, servers, kinds[methodResources], x.client) {
 		named := func(item json.RawMessage) bool {
 			uri, ok := textOf(item, "uri")
 			return ok && uri == address
@@ -122,7 +122,7 @@ func (g *Gateway) findPrompt(ctx context.Context, x *exchange, name string) (rou
 		return route{}, false
 	}
 	servers := x.view.servers(standing)
-	for i, listed := range g.lists.all(ctx, x.view, servers, kinds[methodPrompts], x.client) {
+	for i, listed := range g.lists.all(ctx, servers, kinds[methodPrompts], x.client) {
 		for _, item := range listed {
 			if own, ok := textOf(item, "name"); ok && x.view.name(servers[i].Name, own) == name {
 				return route{servers[i].Name, own}, true

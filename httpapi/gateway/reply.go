@@ -122,6 +122,6 @@ func writeJSON(w http.ResponseWriter, status int, message [][]byte) {
 }
 
 // writeError answers a message that could not be taken as one.
-func writeError(w http.ResponseWriter, status int, id json.RawMessage, code int, message string) {
-	writeJSON(w, status, errorOf(code, "%s", message).reply(id))
+func writeError(w http.ResponseWriter, status, code int, message string) {
+	writeJSON(w, status, errorOf(code, "%s", message).reply(nil))
 }
