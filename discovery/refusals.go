@@ -38,7 +38,9 @@ func (s *Service) refusal(ctx context.Context, p *pendingCall) *CallFailure {
 	if f := s.refusalNow(p); f != nil || p.view.State != projections.StateFailed {
 		return f
 	}
-	f := &CallFailure{Code: CodeNotConnected, Detail: p.view.Reason, ClearsOn: clearsOn(p.view)}
+	f := &CallFailure{
+		Code: CodeNotConnected, Detail: p.view.Reason, ClearsOn: clearsOn(p.view), RetryAfter: untilNext(p.view, s.now()),
+	}
 	if p.view.Cause != nil {
 		f.Class = p.view.Cause.Class
 	}
