@@ -25,7 +25,7 @@ test: ## Run the tests
 
 .PHONY: race
 race: ## Run the tests under the race detector
-	$(GO) test -race ./...
+	$(GO) test -race -timeout 30m ./...
 
 # Fuzzing is bounded by executions: up to Go 1.26 a bound in time fails a target now and
 # then with "context deadline exceeded" (go.dev/issue/75804).
