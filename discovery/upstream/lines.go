@@ -19,8 +19,8 @@ const sniffBytes = 64 << 10
 
 // lineReader hands on the JSON-RPC messages that come on a process's stdout, one
 // per line, but for the requests of the server, and sets the rest aside as junk: what is
-// no message, and replies to requests we never sent. A last line without a newline gets
-// one. A line over limit ends the stream without being held in memory.
+// no message, and replies to requests we never sent. Blanks around a message are left out,
+// and a last line without a newline gets one. A line over limit ends the stream without being held in memory.
 type lineReader struct {
 	src       *bufio.Reader
 	limit     int64
@@ -88,8 +88,8 @@ func (r *lineReader) next() {
 	case !isMessage(text, r.lastID.Load()):
 		r.junk.add(r.buf)
 	case !r.asked.take(text):
-		r.line = r.buf
 		r.sent.note(text)
+		r.line = append(text, '\n') // in its place: blanks around it need not be those of JSON
 	}
 }
 
