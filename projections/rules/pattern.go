@@ -71,7 +71,7 @@ func compilePattern(source string) ([]*pattern, error) {
 	}
 	if _, err := syntax.Parse(source, syntax.Perl); err != nil {
 		if se := (*syntax.Error)(nil); errors.As(err, &se) {
-			return nil, fmt.Errorf("pattern: %s: %q", se.Code, se.Expr)
+			return nil, fmt.Errorf("pattern: %s: %q%s", se.Code, se.Expr, beyondRE2(se))
 		}
 		return nil, fmt.Errorf("pattern: %w", err)
 	}
@@ -84,6 +84,18 @@ func compilePattern(source string) ([]*pattern, error) {
 		out = append(out, p)
 	}
 	return out, nil
+}
+
+// beyondRE2 names what other engines have and RE2 does not, where that is the fault.
+func beyondRE2(fault *syntax.Error) string {
+	looks := func(head string) bool { return strings.HasPrefix(fault.Expr, head) }
+	switch {
+	case slices.ContainsFunc([]string{"(?=", "(?!", "(?<=", "(?<!"}, looks):
+		return "; RE2 cannot look ahead or behind"
+	case fault.Code == syntax.ErrInvalidEscape && isDigit(fault.Expr[len(fault.Expr)-1]):
+		return "; RE2 cannot refer to what a group caught"
+	}
+	return ""
 }
 
 func compileAlternative(source string) (*pattern, error) {
