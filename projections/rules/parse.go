@@ -43,15 +43,30 @@ func Parse(name string, text []byte) (*Set, error) {
 
 // parser walks the YAML and collects what is wrong with it.
 type parser struct {
-	name string
-	errs ParseErrors
-	rule string // id of the rule being read
+	name    string
+	errs    ParseErrors
+	rule    string // id of the rule being read
+	misfits map[*yaml.Node]bool
 }
 
+// fail reports what is wrong with a node, unless it is a misfit.
 func (p *parser) fail(n *yaml.Node, format string, args ...any) {
+	if p.misfits[n] {
+		return
+	}
 	p.errs = append(p.errs, &ParseError{
 		Name: p.name, Line: n.Line, Column: n.Column, Rule: p.rule, Detail: fmt.Sprintf(format, args...),
 	})
+}
+
+// misfit reports a node that is of another kind than is expected. What else may be wrong
+// with it follows from that.
+func (p *parser) misfit(n *yaml.Node, want string) {
+	p.fail(n, "%s is expected", want)
+	if p.misfits == nil {
+		p.misfits = map[*yaml.Node]bool{}
+	}
+	p.misfits[n] = true
 }
 
 // document returns the mapping at the top of the one document in text.
@@ -97,7 +112,7 @@ func (p *parser) refuseAliases(n *yaml.Node) {
 // unknown and repeated keys, and keys of required that are missing.
 func (p *parser) fields(n *yaml.Node, required []string, known map[string]func(*yaml.Node)) {
 	if n.Kind != yaml.MappingNode {
-		p.fail(n, "a mapping is expected")
+		p.misfit(n, "a mapping")
 		return
 	}
 	seen := map[string]bool{}
@@ -148,7 +163,7 @@ func (p *parser) list(n *yaml.Node, item func(*yaml.Node)) {
 
 func (p *parser) text(n *yaml.Node) string {
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
-		p.fail(n, "a text is expected")
+		p.misfit(n, "a text")
 		return ""
 	}
 	return n.Value

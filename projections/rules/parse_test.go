@@ -3,7 +3,6 @@ package rules_test
 import (
 	"encoding/json"
 	"errors"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -285,24 +284,14 @@ func TestNoneIsNothingCounted(t *testing.T) {
 	}
 }
 
-func FuzzParse(f *testing.F) {
-	f.Add([]byte(minimal))
-	for _, name := range rules.BuiltinNames() {
-		text, err := os.ReadFile("sets/" + name + ".yaml")
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		s, err := rules.Parse("fuzz.yaml", text)
-		if err != nil {
-			if _, ok := errors.AsType[rules.ParseErrors](err); !ok {
-				t.Fatalf("an error without a place: %v", err)
+func TestAValueOfAnotherKindIsOneFault(t *testing.T) {
+	for _, match := range []string{"null", "[]", "x", "{exit_code: null}", "{phase: null}", "{signal: {}}", "{text: null}", "{http_status: {from: 400}}"} {
+		_, err := rules.Parse("test.yaml", []byte(withRules("  - {id: a, match: "+match+", class: auth, disposition: auth}\n")))
+		if faults, ok := errors.AsType[rules.ParseErrors](err); !ok || len(faults) != 1 {
+			t.Errorf("match %s: %v", match, err)
+			for _, f := range faults {
+				t.Log(f)
 			}
-			return
 		}
-		s.Check()
-		s.Classify(events.Evidence{Error: "connection refused"})
-	})
+	}
 }
