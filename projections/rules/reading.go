@@ -65,7 +65,7 @@ func (r *reading) field(f textField, texts ...string) {
 // error, the JSON-RPC error, what an HTTP answer says, the client's text.
 func (r *reading) speakers() {
 	e := &r.e
-	r.field(textStderr, e.StderrHead, e.StderrTail)
+	r.field(textStderr, untagged(e.StderrHead), untagged(e.StderrTail))
 	r.cut(r.fields[textStdout], fromStdout)
 	r.cut(r.fields[textStderr], fromStderr)
 
