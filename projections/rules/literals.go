@@ -24,11 +24,10 @@ const (
 	maxClass    = 10  // characters of a class that are spelt out
 )
 
-// requiredLiterals returns lower-case strings of which every match of the tree
-// contains at least one, or nil, and others of which it contains one besides. whole
-// says that the first are all that the tree matches.
-func requiredLiterals(re *syntax.Regexp) (literals, also []string, whole bool) {
-	n := literalsOf(re)
+// literals returns lower-case strings of which every match of the tree contains at least
+// one, or nil, and others of which it contains one besides. whole says that the first are
+// all that the tree matches.
+func (n need) literals(re *syntax.Regexp) (literals, also []string, whole bool) {
 	sets := n.required
 	if n.exact != nil {
 		sets = [][]string{n.exact}
@@ -41,11 +40,10 @@ func requiredLiterals(re *syntax.Regexp) (literals, also []string, whole bool) {
 	return literals, also, whole && literals != nil
 }
 
-// marksOf returns the strings shorter than minLiteral of which every match of the tree
-// contains each.
-func marksOf(re *syntax.Regexp) []string {
+// marks returns the strings shorter than minLiteral of which every match contains each.
+func (n need) marks() []string {
 	var marks []string
-	for _, set := range literalsOf(re).sets() {
+	for _, set := range n.sets() {
 		if len(set) == 1 && 0 < len(set[0]) && len(set[0]) < minLiteral && set[0] != "\n" {
 			marks = append(marks, set[0])
 		}
@@ -102,7 +100,7 @@ func leadingLiterals(re *syntax.Regexp) (leads []syntax.Op, literals, also []str
 	return leads, run, also
 }
 
-// need is what is known of the texts that a part of a pattern matches.
+// need is what is known of the texts that a pattern, or a part of one, matches.
 type need struct {
 	exact    []string   // all texts it can match, when they are few
 	required [][]string // sets of which every match contains one string each

@@ -69,21 +69,27 @@ func compilePattern(source string) ([]*pattern, error) {
 	if len(source) > maxPatternBytes {
 		return nil, fmt.Errorf("pattern of %d bytes, at most %d are allowed", len(source), maxPatternBytes)
 	}
-	if _, err := syntax.Parse(source, syntax.Perl); err != nil {
-		if se := (*syntax.Error)(nil); errors.As(err, &se) {
-			return nil, fmt.Errorf("pattern: %s: %q%s", se.Code, se.Expr, beyondRE2(se))
-		}
-		return nil, fmt.Errorf("pattern: %w", err)
-	}
 	var out []*pattern
 	for _, alternative := range alternatives(source) {
 		p, err := compileAlternative(alternative)
 		if err != nil {
-			return nil, fmt.Errorf("pattern: %w", err)
+			return nil, patternError(source, err)
 		}
 		out = append(out, p)
 	}
 	return out, nil
+}
+
+// patternError says what is wrong with a pattern, as it is written, of which an alternative
+// does not compile.
+func patternError(source string, err error) error {
+	if _, whole := syntax.Parse(source, syntax.Perl); whole != nil {
+		err = whole
+	}
+	if se := (*syntax.Error)(nil); errors.As(err, &se) {
+		return fmt.Errorf("pattern: %s: %q%s", se.Code, se.Expr, beyondRE2(se))
+	}
+	return fmt.Errorf("pattern: %w", err)
 }
 
 // beyondRE2 names what other engines have and RE2 does not, where that is the fault.
@@ -99,7 +105,7 @@ func beyondRE2(fault *syntax.Error) string {
 }
 
 func compileAlternative(source string) (*pattern, error) {
-	p := &pattern{source: source, lowered: !cased.MatchString(source)}
+	p := &pattern{source: source, lowered: !tellsCase(source)}
 	flags := "(?im)"
 	if p.lowered {
 		source, flags = lowerSource(source), "(?m)"
@@ -110,10 +116,11 @@ func compileAlternative(source string) (*pattern, error) {
 	}
 	p.oneLine = !crossesLines(tree)
 	p.names, p.fills = tree.CapNames(), filledGroups(tree)
-	p.least, p.marks = shortestMatch(tree), marksOf(tree)
+	n := literalsOf(tree)
+	p.least, p.marks = shortestMatch(tree), n.marks()
 	p.everywhere = p.least == 0 && !asserts(tree)
 	p.re = &expression{source: flags + source}
-	p.literals.literals, p.also.literals, p.whole = requiredLiterals(tree)
+	p.literals.literals, p.also.literals, p.whole = n.literals(tree)
 	if p.whole = p.whole && p.lowered; p.whole {
 		return p, nil
 	}
@@ -129,8 +136,15 @@ func compileAlternative(source string) (*pattern, error) {
 	return p, nil
 }
 
-// cased finds what may tell capitals from small letters in a pattern.
-var cased = regexp.MustCompile(`\(\?[a-zA-Z]*-[a-zA-Z]*i|\\[xpP0-7]|\[:\^?upper`)
+// tellsCase reports whether a pattern may tell capitals from small letters.
+func tellsCase(source string) bool {
+	return slices.ContainsFunc(cased, func(re *regexp.Regexp) bool { return re.MatchString(source) })
+}
+
+// cased find what may tell capitals from small letters. Each looks for how it begins.
+var cased = []*regexp.Regexp{
+	regexp.MustCompile(`\(\?[a-zA-Z]*-[a-zA-Z]*i`), regexp.MustCompile(`\\[xpP0-7]`), regexp.MustCompile(`\[:\^?upper`),
+}
 
 // leadSources are the assertions that may lead to a pattern's literal.
 var leadSources = map[syntax.Op]string{syntax.OpWordBoundary: `\b`, syntax.OpBeginLine: "^"}
