@@ -84,7 +84,7 @@ func isSetting(low []byte) bool {
 		return true
 	}
 	name = name[bytes.LastIndexAny(name, " -_")+1:]
-	return settings.has(name) && isDigit(value[0]) && onlyAmounts(value)
+	return settings.has(name) && len(value) > 0 && isDigit(value[0]) && onlyAmounts(value)
 }
 
 // onlyAmounts reports numbers, dates and versions, with what they count, such as
