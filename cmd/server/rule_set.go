@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/url"
 	"os"
@@ -17,16 +18,34 @@ import (
 	"mcpledger/projections/rules"
 )
 
-// readRules returns the rule set that --rules names: a built-in one, or a file.
-func readRules(arg string) (*rules.Set, error) {
+// builtinOrFile returns the rule set that arg names: a built-in one, or a file. The error
+// is a *fs.PathError where there is none to be read.
+func builtinOrFile(arg string) (*rules.Set, error) {
 	if set, err := rules.Builtin(arg); !errors.Is(err, rules.ErrNoSuchSet) {
 		return set, err
 	}
 	text, err := os.ReadFile(arg)
 	if err != nil {
+		return nil, err
+	}
+	return rules.Parse(arg, text)
+}
+
+// recordedRules returns the rule set of that name that was in force in the log.
+func (c *client) recordedRules(ctx context.Context, name string) (*rules.Set, error) {
+	text, err := c.rulesText(ctx, url.Values{"rules": {name}})
+	if err != nil {
+		return nil, err
+	}
+	return rules.Parse(name, text)
+}
+
+// readRules returns the rule set that --rules names: a built-in one, or a file.
+func readRules(arg string) (*rules.Set, error) {
+	set, err := builtinOrFile(arg)
+	if _, unread := errors.AsType[*fs.PathError](err); unread {
 		return nil, usagef("--rules: %v; give a file or one of %s", err, strings.Join(rules.BuiltinNames(), ", "))
 	}
-	set, err := rules.Parse(arg, text)
 	if err != nil {
 		return nil, usagef("--rules: %v", err)
 	}
@@ -40,12 +59,8 @@ func (p *program) rulesToTry(cmd *cobra.Command, arg string) (*rules.Set, error)
 	if _, err := os.Stat(arg); unread == nil || err == nil {
 		return set, unread
 	}
-	err := p.withClient(cmd, func(c *client) error {
-		text, err := c.rulesText(cmd.Context(), url.Values{"rules": {arg}})
-		if err != nil {
-			return err
-		}
-		set, err = rules.Parse(arg, text)
+	err := p.withClient(cmd, func(c *client) (err error) {
+		set, err = c.recordedRules(cmd.Context(), arg)
 		return err
 	})
 	if refused, ok := errors.AsType[*problem](err); ok && refused.wrongUsage() {

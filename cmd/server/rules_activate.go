@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -97,24 +96,15 @@ func (p *program) rulesShadowCommand() *cobra.Command {
 // rulesNamed returns the rule set that an argument names: a built-in one, a file, or one
 // that was in force in the log.
 func (c *client) rulesNamed(cmd *cobra.Command, arg string) (*rules.Set, error) {
-	set, err := rules.Builtin(arg)
-	if !errors.Is(err, rules.ErrNoSuchSet) {
-		return set, err
-	}
-	text, err := os.ReadFile(arg)
+	set, err := builtinOrFile(arg)
 	if errors.Is(err, fs.ErrNotExist) {
-		text, err = c.rulesText(cmd.Context(), url.Values{"rules": {arg}})
+		set, err = c.recordedRules(cmd.Context(), arg)
 		if refused, ok := errors.AsType[*problem](err); ok && refused.Code == "unknown_rules" {
 			return nil, usagef("%q is neither a file nor a rule set, run \"%s rules list%s\" for those there are", arg, self, c.aim)
 		}
-		if err != nil {
-			return nil, err
-		}
+		return set, err
 	}
 	if err != nil {
-		return nil, usagef("%v", err)
-	}
-	if set, err = rules.Parse(arg, text); err != nil {
 		return nil, usagef("%v", err)
 	}
 	return set, nil
