@@ -16,16 +16,12 @@ const maxAnswerBytes = 400
 // bodyIn returns where a JSON value or HTML begins in a client's text; -1 when none
 // does.
 func bodyIn(text []byte) int {
-	for at := 0; ; at++ {
-		next := bytes.IndexAny(text[at:], "{[<")
-		if next < 0 {
-			return -1
-		}
-		at += next
-		if startsBody(text[at:]) {
+	for at, c := range text {
+		if (c == '{' || c == '[' || c == '<') && startsBody(text[at:]) {
 			return at
 		}
 	}
+	return -1
 }
 
 func startsBody(text []byte) bool {

@@ -42,8 +42,9 @@ const (
 func (b *backtracker) search(p *program, text []byte, caught []int) (matches, known bool) {
 	b.program, b.text, b.caught = p, text, caught
 	b.steps, b.gaveUp = stepsForText+stepsForByte*len(text), false
+	begin := &p.insts[0]
 	for at := 0; at <= len(text); at++ {
-		if b.mayGoOn(0, int32(at)) {
+		if begin.ends || at < len(text) && begin.first.has(text[at]) {
 			if at < len(text) && text[at] >= utf8.RuneSelf {
 				return false, false
 			}

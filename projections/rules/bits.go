@@ -12,6 +12,7 @@ func (b ruleBits) set(i int) { b[i/64] |= 1 << (i % 64) }
 
 // and leaves the rules that are in other too.
 func (b ruleBits) and(other ruleBits) {
+	other = other[:len(b)]
 	for i := range b {
 		b[i] &= other[i]
 	}

@@ -15,7 +15,7 @@ const cacheSize = 4096
 // the old one is forgotten.
 type cache struct {
 	seeds [2]maphash.Seed
-	reads [numberFieldCount]bool // numbers that vary between equal failures and that a rule reads
+	reads [numberFieldCount]bool // the numbers that decide: those that a rule or every signature reads
 
 	mu         sync.RWMutex
 	young, old map[cacheKey]Verdict
@@ -29,6 +29,7 @@ func newCache(s *Set) *cache {
 	c := &cache{
 		seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
 		young: map[cacheKey]Verdict{},
+		reads: [numberFieldCount]bool{numberExitCode: true, numberHTTPStatus: true, numberJSONRPCCode: true},
 	}
 	note := func(m *matcher) {
 		for i := 0; m != nil && i < len(m.numbers); i++ {
@@ -70,49 +71,25 @@ func (c *cache) verdict(e *events.Evidence, judge func() Verdict) Verdict {
 
 // visible is the evidence as a set sees it, in comparable form.
 type visible struct {
-	phase                                        events.Phase
-	transport                                    events.Transport
-	kind                                         events.ErrorKind
-	endedBy                                      events.EndedBy
-	err, command, signal, head, tail, junk       string
-	challenge, location, contentType, body       string
-	message, data, protocol                      string
-	exited, answered                             bool // the code that follows was seen
-	exit, code, status                           int
-	sessionSent, dispatched, spoke               bool
-	junkLines                                    int64
-	elapsed, limit, stderrBytes, lastMS, retryMS int64
+	facts
+	err, command, head, tail, junk         string
+	challenge, location, contentType, body string
+	message, data, protocol                string
 }
 
 func (c *cache) key(e *events.Evidence) cacheKey {
 	v := visible{
-		phase: e.Phase, transport: e.Transport, kind: e.ErrorKind, endedBy: e.EndedBy,
-		err: e.Error, command: e.Command, signal: e.Signal, head: e.StderrHead, tail: e.StderrTail,
+		err: e.Error, command: e.Command, head: e.StderrHead, tail: e.StderrTail,
 		challenge: e.WWWAuthenticate, location: e.Location, contentType: e.ContentType, body: e.BodyExcerpt,
 		message: e.JSONRPCMessage, data: e.JSONRPCData, protocol: e.ProtocolVersion,
-		status: e.HTTPStatus, sessionSent: e.SessionSent, dispatched: e.Dispatched,
 	}
-	if e.ExitCode != nil {
-		v.exited, v.exit = true, *e.ExitCode
-	}
-	if e.JSONRPCCode != nil {
-		v.answered, v.code = true, *e.JSONRPCCode
-	}
+	v.take(e)
 	if e.StdoutJunk != nil {
 		v.junk = e.StdoutJunk.Excerpt
 	}
-	r := reading{e: *e}
-	for _, f := range []struct {
-		field numberField
-		into  *int64
-	}{
-		{numberElapsedMS, &v.elapsed}, {numberLimitMS, &v.limit}, {numberStderrBytes, &v.stderrBytes},
-		{numberStderrLastMS, &v.lastMS}, {numberRetryAfterMS, &v.retryMS}, {numberJunkLines, &v.junkLines},
-	} {
-		if c.reads[f.field] {
-			n, seen := r.number(f.field)
-			*f.into = n
-			v.spoke = v.spoke || f.field == numberStderrLastMS && seen
+	for f := range v.numbers {
+		if !c.reads[f] {
+			v.numbers[f] = number{}
 		}
 	}
 	return cacheKey{maphash.Comparable(c.seeds[0], v), maphash.Comparable(c.seeds[1], v)}

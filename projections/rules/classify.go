@@ -21,10 +21,7 @@ var readings = sync.Pool{New: func() any { return new(reading) }}
 // judge classifies without the cache. Without a filter every rule is tried.
 func (s *Set) judge(e *events.Evidence, f *filter) Verdict {
 	r := readings.Get().(*reading)
-	defer func() {
-		r.e = events.Evidence{}
-		readings.Put(r)
-	}()
+	defer readings.Put(r)
 	v := noRules
 	if f != nil {
 		v = f.vocabulary
@@ -45,28 +42,38 @@ func (s *Set) judge(e *events.Evidence, f *filter) Verdict {
 	return verdict
 }
 
-// winner returns the index of the first rule that matches. When that rule is weak,
-// the rules above it are asked again: with every block of text in place of the decisive
-// one, then with the codes of errors, spelled out, in place of all text.
+// winner returns the index of the first rule that matches; r.found says where. When that
+// rule is weak, the rules above it are asked again: with every block of text in place of
+// the decisive one, if there are others, then with the codes of errors, spelled out, in
+// place of all text.
 func (s *Set) winner(r *reading) (won int, at look) {
 	last := len(s.rules) - 1 // it matches everything
-	won = s.first(r, lookDecisive, last)
-	if s.rules[won].weak {
-		if again := s.first(r, lookAll, won); again < won {
+	if won = s.first(r, lookDecisive, last); won == last {
+		r.found = r.found[:0]
+	}
+	if s.rules[won].weak && r.fields[textBlocks] != r.fields[textDecisive] {
+		if again := s.firstAgain(r, lookAll, won); again < won {
 			won, at = again, lookAll
 		}
 	}
 	if s.rules[won].weak && r.spellCodes() {
 		r.hits.findIn(r, r.fields[textSpelled])
-		if again := s.first(r, lookCodes, won); again < won {
+		if again := s.firstAgain(r, lookCodes, won); again < won {
 			r.found = r.found[:0] // a hint shows no word that nobody wrote
 			return again, lookCodes
 		}
 	}
-	if s.rules[won].weak || won == last { // r.found is of the rule that was tried last
-		s.rules[won].match.matches(r, at)
-	}
 	return won, at
+}
+
+// firstAgain is first for a second look. When no rule matches, r.found stays as it was.
+func (s *Set) firstAgain(r *reading, at look, limit int) int {
+	r.found, r.foundBefore = r.foundBefore, r.found
+	won := s.first(r, at, limit)
+	if won == limit {
+		r.found, r.foundBefore = r.foundBefore, r.found
+	}
+	return won
 }
 
 // first returns the index of the first candidate below limit that matches, or limit.
@@ -122,10 +129,15 @@ func (r *reading) decisiveFor(rule *rule, at look) block {
 	return r.decisive
 }
 
-// lineAt returns the line at an offset of a field's text, or -1.
+// lineAt returns the line at an offset of a field's text, or -1, as for a text that is not
+// there.
 func (r *reading) lineAt(f textField, offset int) int {
+	s := r.fields[f]
+	if s.start == s.end {
+		return -1
+	}
 	if f != textAny && f != textBlocks {
-		at := r.fields[f].start + offset
+		at := s.start + offset
 		for i := range r.lines {
 			if l := &r.lines[i]; l.start <= at && at <= l.end {
 				return i

@@ -98,6 +98,18 @@ const (
 	branchMark = "-> "
 )
 
+// lenTreeMark returns the length of the mark that a cleaned line begins with.
+func lenTreeMark(content []byte) int {
+	switch {
+	case has(content, branchMark):
+		return len(branchMark)
+	case has(content, trunkMark):
+		return len(trunkMark)
+	default:
+		return 0
+	}
+}
+
 // treeGlyphs are the marks as uv, miette and cargo draw them, in colour and without.
 var treeGlyphs = []struct{ drawn, mark string }{
 	{"╰─▶ ", branchMark}, {"├─▶ ", branchMark}, {"`-> ", branchMark}, {"|-> ", branchMark},
@@ -106,6 +118,9 @@ var treeGlyphs = []struct{ drawn, mark string }{
 
 // treeGlyph returns the mark that content begins with, if it does.
 func treeGlyph(content []byte) (glyph struct{ drawn, mark string }) {
+	if len(content) == 0 || isWordByte(content[0]) && content[0] != trunkMark[0] { // most lines
+		return glyph
+	}
 	for _, g := range treeGlyphs {
 		if bytes.HasPrefix(content, []byte(g.drawn)) {
 			return g
@@ -156,6 +171,9 @@ var special = func() (table [256]bool) {
 func appendPlain(dst []byte, text string) (line []byte, rest string) {
 	for len(text) > 0 {
 		n := 0
+		for n+8 <= len(text) && allPlain(eightOf(text, n)) {
+			n += 8
+		}
 		for n < len(text) && !special[text[n]] {
 			n++
 		}

@@ -120,15 +120,17 @@ func (h *hits) add(o occurrence) {
 	if before > 0 {
 		return
 	}
+	all, touched := h.seen, h.touched
 	uses := h.filter.usesOf(o.literal)
 	for i := range uses {
 		u := &uses[i]
-		s := &h.seen[u.part]
+		s := &all[u.part]
 		if *s == (seen{}) {
-			h.touched = append(h.touched, u.part)
+			touched = append(touched, u.part)
 		}
 		s[u.set&1] |= u.mask
 	}
+	h.touched = touched
 }
 
 // anyIn reports whether a literal of the set occurs inside s, if it has any.

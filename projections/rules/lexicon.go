@@ -15,6 +15,7 @@ const (
 	cueGeneric                 // says that all failed, and not why
 	cueRoot                    // announces the cause behind an error
 	cueProp                    // a property of an error object, or a part of one
+	cueThrown                  // begins the first line of an error that ended a program
 )
 
 // word is an entry of the lexicon, in lower case.
@@ -89,6 +90,9 @@ var lexicon = slices.Concat(
 		"server error", "in main()", "fatal error in main", "process exited", "failed to run server", "error starting", "startup failed",
 		"terminating", "initialization failed", "failed to initialize", "stopping", "connection closed", "command failed", "server crashed", "errno"),
 	group(cueRoot, true, "[cause]:", "caused by:", "--->", "root cause:"),
+	group(cueThrown, true,
+		"panic:", "fatal error:", "uncaught ", "unhandled exception", "unhandled rejection", "exception in thread",
+		"terminate called", "thread '", "[error:", "unhandledpromiserejection"),
 	group(cueProp, true, "code: '", "errno:", "syscall:", "path: '", "requirestack:", "address: '", "port:", "hostname: '", "dest: '",
 		"url: '", "type: '", "stdio:", "options:", "spawnargs:", "npm error errno", "npm error   ", "npm error }"),
 )

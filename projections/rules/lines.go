@@ -75,11 +75,9 @@ func (r *reading) judgeLines(v *vocabulary) {
 		}
 		raw := r.buf[l.start:l.end]
 		at, level, stamped := stripPrefix(raw)
-		for _, mark := range []string{branchMark, trunkMark} {
-			if bytes.HasPrefix(raw[at:], []byte(mark)) {
-				at += len(mark)
-				l.tree = true
-			}
+		if n := lenTreeMark(raw[at:]); n > 0 {
+			at += n
+			l.tree = true
 		}
 		l.indent, l.content, l.stamped = indentOf(raw), l.start+at, stamped
 		low := r.low[l.content:l.end]
@@ -140,7 +138,7 @@ func (t *tracker) frame(l *line, low []byte) bool {
 	case isPlace(low):
 		t.shown = 2
 		return true
-	case t.shown > 0 && !isThrown(low) && l.cues&cueError == 0:
+	case t.shown > 0 && !isThrown(l, low) && l.cues&cueError == 0:
 		t.shown--
 		return true
 	}
@@ -155,7 +153,7 @@ func (t *tracker) stderrKind(l *line, lvl level, low []byte) lineKind {
 	switch {
 	case isRoot(l, low):
 		return kindRoot
-	case python || isThrown(low):
+	case python || isThrown(l, low):
 		return kindThrown
 	case l.cues&cueProp != 0 || isPunctuation(low):
 		return kindProp
@@ -182,7 +180,7 @@ func (t *tracker) spokenKind(l *line, low []byte) lineKind {
 		return kindHollow
 	case isRoot(l, low):
 		return kindRoot
-	case l.from == fromError && isThrown(low):
+	case l.from == fromError && isThrown(l, low):
 		return kindThrown
 	case l.from == fromError && (l.cues&cueProp != 0 || isPunctuation(low)):
 		return kindProp

@@ -66,7 +66,7 @@ func (m *matcher) matches(r *reading, at look) bool {
 		}
 	}
 	for _, c := range m.flags {
-		if r.flag(c.field) != c.want {
+		if r.flags[c.field] != c.want {
 			return false
 		}
 	}
@@ -94,7 +94,7 @@ func (m *matcher) matchesAny(r *reading, at look) bool {
 		}
 	}
 	for _, c := range m.flags {
-		if r.flag(c.field) == c.want {
+		if r.flags[c.field] == c.want {
 			return true
 		}
 	}
@@ -107,18 +107,18 @@ func (m *matcher) matchesAny(r *reading, at look) bool {
 }
 
 func (c *enumCondition) holds(r *reading) bool {
-	return slices.Contains(c.values, r.enum(c.field))
+	return slices.Contains(c.values, r.enums[c.field])
 }
 
-func (c *numberCondition) holds(r *reading) bool { return c.has(r.number(c.field)) }
+func (c *numberCondition) holds(r *reading) bool { return c.has(r.numbers[c.field]) }
 
 // has reports whether the condition holds for a number, or for one that was not seen.
-func (c *numberCondition) has(n int64, seen bool) bool {
-	if !seen {
+func (c *numberCondition) has(n number) bool {
+	if !n.seen {
 		return c.absent
 	}
 	for _, rng := range c.ranges {
-		if rng.from <= n && n <= rng.to {
+		if rng.from <= n.value && n.value <= rng.to {
 			return true
 		}
 	}

@@ -231,22 +231,3 @@ func lowerASCII(s string) string {
 	lowerBytes(b, b)
 	return string(b)
 }
-
-// lowerOf gives each byte, an ASCII letter in lower case.
-var lowerOf = func() (table [256]byte) {
-	for i := range table {
-		table[i] = byte(i)
-	}
-	for c := byte('A'); c <= 'Z'; c++ {
-		table[c] = c + 'a' - 'A'
-	}
-	return table
-}()
-
-// lowerBytes writes src with ASCII letters in lower case to dst, which is as long.
-func lowerBytes(dst, src []byte) {
-	dst = dst[:len(src)]
-	for i, c := range src {
-		dst[i] = lowerOf[c]
-	}
-}

@@ -109,13 +109,25 @@ func (p *prefix) symbol() bool {
 	return true
 }
 
-// glogLevels are the letters that begin the records of glog and what writes as it does.
-var glogLevels = map[byte]level{'I': levelInfo, 'W': levelWarn, 'E': levelError, 'F': levelError}
+// glogLevel returns the level for which a letter stands where it begins the records of
+// glog and what writes as it does.
+func glogLevel(c byte) level {
+	switch c {
+	case 'I':
+		return levelInfo
+	case 'W':
+		return levelWarn
+	case 'E', 'F':
+		return levelError
+	default:
+		return levelNone
+	}
+}
 
 // glog passes over "E1130 10:02:01.200000    7 main.go:50] ", and over what stands
 // of it behind a time of another kind, "E main.go:50] ".
 func (p *prefix) glog() bool {
-	lvl, rest := glogLevels[p.raw[p.at]], p.raw[p.at+1:]
+	lvl, rest := glogLevel(p.raw[p.at]), p.raw[p.at+1:]
 	if lvl == levelNone || !fits(rest, "9999 99:99:99") && !(p.dashed && has(rest, " ")) {
 		return false
 	}

@@ -13,28 +13,27 @@ type span struct{ start, end int }
 // laid out one after another in one buffer, their lines told apart, and the decisive
 // block found. Its buffers are used again for the next failure.
 type reading struct {
-	e           events.Evidence
+	facts
 	buf         []byte
 	low         []byte // buf with ASCII letters in lower case
 	fields      [textFieldCount]span
 	lines       []line
 	decisive    block
 	occurrences []occurrence // of literals, on the lines
-	exit        int64        // the exit code as seen or as the client's text tells it
-	exited      bool         // exit holds something
 	hits        hits
 	tries       backtracker // of patterns
 	found       []found     // where the texts' conditions of the rule that matched last do
+	foundBefore []found     // and at the look before
 	signed      []byte      // what the signature is made of
 	shown       []byte      // what people are shown
 }
 
 // read takes in the evidence, and finds the literals of the vocabulary on its lines.
 func (r *reading) read(e *events.Evidence, v *vocabulary) {
-	r.e = *e
+	r.take(e)
 	r.buf, r.low, r.lines, r.occurrences = r.buf[:0], r.low[:0], r.lines[:0], r.occurrences[:0]
 	r.found, r.signed, r.shown = r.found[:0], r.signed[:0], r.shown[:0]
-	r.fields, r.decisive, r.exit, r.exited = [textFieldCount]span{}, block{}, 0, false
+	r.fields, r.decisive = [textFieldCount]span{}, block{}
 	r.field(textCommand, e.Command)
 	r.field(textProtocol, e.ProtocolVersion)
 	r.field(textChallenge, e.WWWAuthenticate)
@@ -45,7 +44,7 @@ func (r *reading) read(e *events.Evidence, v *vocabulary) {
 	}
 	r.field(textData, e.JSONRPCData)
 	r.field(textBody, e.BodyExcerpt)
-	r.speakers()
+	r.speakers(e)
 	r.lowerRest()
 	r.readExit()
 	r.judgeLines(v)
@@ -55,6 +54,9 @@ func (r *reading) read(e *events.Evidence, v *vocabulary) {
 
 // field appends one text, cleaned, as the field.
 func (r *reading) field(f textField, texts ...string) {
+	if len(texts) == 1 && texts[0] == "" {
+		return // as most are
+	}
 	from := len(r.buf)
 	r.buf = appendClean(r.buf, texts...)
 	r.fields[f] = span{from, len(r.buf)}
@@ -63,8 +65,7 @@ func (r *reading) field(f textField, texts ...string) {
 
 // speakers appends the texts that may say what failed, cut into lines: standard
 // error, the JSON-RPC error, what an HTTP answer says, the client's text.
-func (r *reading) speakers() {
-	e := &r.e
+func (r *reading) speakers(e *events.Evidence) {
 	r.field(textStderr, untagged(e.StderrHead), untagged(e.StderrTail))
 	r.cut(r.fields[textStdout], fromStdout)
 	r.cut(r.fields[textStderr], fromStderr)
@@ -172,64 +173,6 @@ func (r *reading) lineAround(s span, at int) span {
 	return line
 }
 
-func (r *reading) enum(f enumField) string {
-	switch f {
-	case enumPhase:
-		if r.e.Phase == "initialize" { // what hosts call the handshake
-			return string(events.PhaseHandshake)
-		}
-		return string(r.e.Phase)
-	case enumTransport:
-		return string(r.e.Transport)
-	case enumErrorKind:
-		return string(r.e.ErrorKind)
-	case enumSignal:
-		return r.e.Signal
-	default:
-		return string(r.e.EndedBy)
-	}
-}
-
-func (r *reading) number(f numberField) (n int64, seen bool) {
-	e := &r.e
-	switch f {
-	case numberExitCode:
-		return r.exit, r.exited
-	case numberHTTPStatus:
-		return int64(e.HTTPStatus), e.HTTPStatus != 0
-	case numberJSONRPCCode:
-		if e.JSONRPCCode == nil {
-			return 0, false
-		}
-		return int64(*e.JSONRPCCode), true
-	case numberElapsedMS:
-		return e.ElapsedMS, e.ElapsedMS != 0
-	case numberLimitMS:
-		return e.LimitMS, e.LimitMS != 0
-	case numberStderrBytes:
-		return e.StderrBytes, true
-	case numberStderrLastMS:
-		if e.StderrLastMS == nil {
-			return 0, false
-		}
-		return *e.StderrLastMS, true
-	case numberRetryAfterMS:
-		return e.RetryAfterMS, e.RetryAfterMS != 0
-	default:
-		if e.StdoutJunk == nil {
-			return 0, true
-		}
-		return e.StdoutJunk.Count, true
-	}
-}
-
-func (r *reading) flag(f flagField) bool {
-	if f == flagSessionSent {
-		return r.e.SessionSent
-	}
-	return r.e.Dispatched
-}
-
 // exitWords stand before an exit code in the texts of clients.
 var exitWords = [][]byte{
 	[]byte("exit status "), []byte("exit code "), []byte("exit code: "), []byte("exited with code "),
@@ -240,11 +183,7 @@ var exitWords = [][]byte{
 // call that text may be the tool's, about what the tool ran: where the server answered it
 // is, else nothing but words of the end of a server may stand before it.
 func (r *reading) readExit() {
-	if r.e.ExitCode != nil {
-		r.exit, r.exited = int64(*r.e.ExitCode), true
-		return
-	}
-	if r.e.ErrorKind == events.KindToolError {
+	if r.exited() || r.kind() == events.KindToolError {
 		return
 	}
 	low := r.lower(r.fields[textError])
@@ -253,7 +192,7 @@ func (r *reading) readExit() {
 	}
 	for _, words := range exitWords {
 		before, after, ok := bytes.Cut(low, words)
-		if !ok || r.e.Phase == events.PhaseCallTool && !isHollow(low[:len(before)+len(words)]) {
+		if !ok || r.phase() == events.PhaseCallTool && !isHollow(low[:len(before)+len(words)]) {
 			continue
 		}
 		n, digits := int64(0), 0
@@ -262,7 +201,7 @@ func (r *reading) readExit() {
 			digits++
 		}
 		if digits > 0 {
-			r.exit, r.exited = n, true
+			r.numbers[numberExitCode] = number{n, true}
 			return
 		}
 	}

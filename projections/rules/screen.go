@@ -92,9 +92,9 @@ func newNumberScreen(rules []rule, f numberField) numberScreen {
 	slices.Sort(s.bounds)
 	s.bounds = slices.Compact(s.bounds)
 	for _, n := range append([]int64{math.MinInt64}, s.bounds...) {
-		s.rules = append(s.rules, rulesWhere(rules, func(m *matcher) bool { return m.numberHolds(f, n, true) }))
+		s.rules = append(s.rules, rulesWhere(rules, func(m *matcher) bool { return m.numberHolds(f, number{n, true}) }))
 	}
-	s.absent = rulesWhere(rules, func(m *matcher) bool { return m.numberHolds(f, 0, false) })
+	s.absent = rulesWhere(rules, func(m *matcher) bool { return m.numberHolds(f, number{}) })
 	return s
 }
 
@@ -113,14 +113,14 @@ func rulesWhere(rules []rule, holds func(*matcher) bool) ruleBits {
 func (s *screen) apply(some ruleBits, r *reading) {
 	for i := range s.enums {
 		e := &s.enums[i]
-		some.and(e.rules[e.index(r.enum(e.field))])
+		some.and(e.rules[e.index(r.enums[e.field])])
 	}
 	for i := range s.numbers {
 		n := &s.numbers[i]
-		some.and(n.of(r.number(n.field)))
+		some.and(n.of(r.numbers[n.field]))
 	}
 	for i := range s.flags {
-		if f := &s.flags[i]; r.flag(f.field) {
+		if f := &s.flags[i]; r.flags[f.field] {
 			some.and(f.yes)
 		} else {
 			some.and(f.no)
@@ -138,12 +138,12 @@ func (s *enumScreen) index(value string) int {
 	return len(s.values)
 }
 
-func (s *numberScreen) of(n int64, seen bool) ruleBits {
-	if !seen {
+func (s *numberScreen) of(n number) ruleBits {
+	if !n.seen {
 		return s.absent
 	}
 	i := 0
-	for i < len(s.bounds) && s.bounds[i] <= n {
+	for i < len(s.bounds) && s.bounds[i] <= n.value {
 		i++
 	}
 	return s.rules[i]
@@ -157,9 +157,9 @@ func (m *matcher) enumHolds(f enumField, value string) bool {
 }
 
 // numberHolds is enumHolds for a number, or for one that was not seen.
-func (m *matcher) numberHolds(f numberField, n int64, seen bool) bool {
+func (m *matcher) numberHolds(f numberField, n number) bool {
 	return !slices.ContainsFunc(m.numbers, func(c numberCondition) bool {
-		return c.field == f && !c.has(n, seen)
+		return c.field == f && !c.has(n)
 	})
 }
 

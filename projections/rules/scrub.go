@@ -3,6 +3,7 @@ package rules
 import (
 	"bytes"
 	"slices"
+	"strings"
 )
 
 // What stands in a scrubbed text for what was there.
@@ -48,7 +49,7 @@ func (s *scrubber) step() {
 	switch {
 	case s.src[0] == '{' && s.lenOfRecord() > 0:
 		s.put(markNumber, s.lenOfRecord())
-	case fresh && lenCode(s.src[s.i:]) >= 6 && s.afterCodeWords():
+	case fresh && !isLower(c) && lenCode(s.src[s.i:]) >= 6 && s.afterCodeWords():
 		s.put(markID, lenCode(s.src[s.i:]))
 	case fresh && s.i < s.ident && lenHexChain(s.src[s.i:]) > 0:
 		s.put(markID, lenHexChain(s.src[s.i:]))
@@ -71,9 +72,27 @@ func (s *scrubber) step() {
 	case c == '-' && bytes.HasPrefix(s.src[s.i:], []byte("->")) && s.afterPort():
 		s.dropSource()
 	default:
-		s.copy(1)
+		s.copy(max(1, lenPlain(s.src[s.i:])))
 	}
 }
+
+// lenPlain returns the length of what stands between words, as far as nothing that varies
+// begins with it.
+func lenPlain(b []byte) int {
+	n := 0
+	for n < len(b) && plainBytes[b[n]] {
+		n++
+	}
+	return n
+}
+
+// plainBytes are no part of a word, and nothing that varies begins with one of them.
+var plainBytes = func() (table [256]bool) {
+	for c := range table {
+		table[c] = !isWordByte(byte(c)) && !strings.ContainsRune("[/~:'(-", rune(c))
+	}
+	return table
+}()
 
 func (s *scrubber) copy(n int) {
 	s.dst = append(s.dst, s.src[s.i:s.i+n]...)

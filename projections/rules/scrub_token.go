@@ -180,7 +180,7 @@ func isPodPart(t []byte) bool { return onlyOf(t, "bcdfghjklmnpqrstvwxz2456789") 
 // sixteen characters with capitals, small letters and digits among them, or twenty
 // capitals and digits.
 func isRandom(t []byte) bool {
-	if len(t) < 8 {
+	if len(t) < 8 || !hasDigit(t) {
 		return false
 	}
 	digits, upper, lower, hex := 0, 0, 0, 0

@@ -99,19 +99,11 @@ func onlyAmounts(value []byte) bool {
 	return true
 }
 
-// throwers begin the first line of an error that ended a program.
-var throwers = []string{
-	"panic:", "fatal error:", "uncaught ", "unhandled exception", "unhandled rejection", "exception in thread",
-	"terminate called", "thread '", "[error:", "unhandledpromiserejection",
-}
-
 // isThrown reports the first line of an exception: the name of its type, then a
 // colon, a code in brackets or the end of the line.
-func isThrown(low []byte) bool {
-	for _, t := range throwers {
-		if has(low, t) {
-			return true
-		}
+func isThrown(l *line, low []byte) bool {
+	if l.cues&cueThrown != 0 {
+		return true
 	}
 	i := 0
 	for i < len(low) && (isWordByte(low[i]) || low[i] == '.' || low[i] == '$') {

@@ -24,35 +24,34 @@ var base32Lower = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPad
 // signature, also when a race decided what was seen of it. So of how a process ended
 // (exit code, signal, broken pipe) nothing is signed when a text tells the cause.
 func signatureOf(rule *rule, r *reading, d block) string {
-	e := &r.e
 	told := d.from < d.to
 	signed := r.signed
 	part := func(s string) { signed = append(append(signed, s...), 0) }
-	number := func(n int64) { signed = append(strconv.AppendInt(signed, n, 10), 0) }
+	number := func(f numberField) { signed = append(strconv.AppendInt(signed, r.numbers[f].value, 10), 0) }
 	part(signatureVersion)
-	part(r.enum(enumPhase))
+	part(r.enums[enumPhase])
 	part(string(rule.class))
 	part(rule.id)
-	if e.Phase == events.PhaseSpawn {
-		part(e.Command)
+	if r.phase() == events.PhaseSpawn {
+		signed = append(append(signed, r.bytes(r.fields[textCommand])...), 0)
 	}
 	if !r.endedInRace() {
-		part(string(e.ErrorKind))
+		part(r.enums[enumErrorKind])
 	} else if !told {
-		if r.exited {
-			number(r.exit)
+		if r.exited() {
+			number(numberExitCode)
 		}
-		part(e.Signal)
+		part(r.enums[enumSignal])
 	}
-	number(int64(e.HTTPStatus))
+	number(numberHTTPStatus)
 	signed = append(append(signed, r.bytes(r.challenged("scope"))...), 0)
 	for _, name := range []string{"error", "error_description"} {
 		if said := r.challenged(name); said.start < said.end {
 			signed = append(r.appendScrubbed(signed, said, nil), 0)
 		}
 	}
-	if e.JSONRPCCode != nil && !r.hollowAnswer() {
-		number(int64(*e.JSONRPCCode))
+	if r.numbers[numberJSONRPCCode].seen && !r.hollowAnswer() {
+		number(numberJSONRPCCode)
 	}
 	signed = r.appendTold(signed, d)
 	r.signed = signed
@@ -66,6 +65,9 @@ func signatureOf(rule *rule, r *reading, d block) string {
 // such as the scope that it asks for.
 func (r *reading) challenged(name string) span {
 	s := r.fields[textChallenge]
+	if s.start == s.end {
+		return span{}
+	}
 	at := bytes.Index(r.bytes(s), []byte(name+"="))
 	if at < 0 {
 		return span{}
@@ -85,9 +87,9 @@ func (r *reading) challenged(name string) span {
 // endedInRace reports the end of a process, of which the exit and the broken stream
 // are seen in either order.
 func (r *reading) endedInRace() bool {
-	switch r.e.ErrorKind {
+	switch r.kind() {
 	case "", events.KindExit, events.KindSignal, events.KindEOF, events.KindReset:
-		return r.e.Transport == events.TransportStdio || r.exited || r.e.Signal != ""
+		return r.enums[enumTransport] == string(events.TransportStdio) || r.exited() || r.signalled()
 	}
 	return false
 }
@@ -118,7 +120,7 @@ func (r *reading) appendLines(dst []byte, d block) []byte {
 		// No cause, but the last thing that was said. A client's hollow word counts
 		// when even the end of the process was not seen.
 		l := &r.lines[d.best]
-		if l.kind != kindHollow || !r.exited && r.e.Signal == "" {
+		if l.kind != kindHollow || !r.exited() && !r.signalled() {
 			return r.appendScrubbed(dst, l.said(), picked)
 		}
 		return dst
