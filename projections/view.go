@@ -24,6 +24,10 @@ const (
 	StateReady       ServerState = "ready"
 )
 
+// OffersTools reports whether the tools that are known of a server in this state are
+// offered.
+func (s ServerState) OffersTools() bool { return s == StateReady || s == StateUnreachable }
+
 // Needs says what would bring a server back.
 type Needs string
 
@@ -87,7 +91,7 @@ type Server struct {
 }
 
 // Offered reports whether the server's tools are offered.
-func (v Server) Offered() bool { return v.State == StateReady || v.State == StateUnreachable }
+func (v Server) Offered() bool { return v.State.OffersTools() }
 
 // Pinned reports whether the server is set aside by hand.
 func (v Server) Pinned() bool { return v.Skip != nil && v.Skip.Reason == SkipPinned }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,6 +34,7 @@ func TestE2EDashboardShowsEveryServerInABrowser(t *testing.T) {
 	work := t.TempDir()
 	service := startService(t, work, map[string]any{
 		"toolbox":     map[string]any{"command": "server", "args": []string{"sample-server", "toolbox"}},
+		"aside":       map[string]any{"command": "server", "args": []string{"sample-server", "toolbox"}},
 		"broken":      map[string]any{"command": "server", "args": []string{"sample-server", "import-error"}},
 		"<b>bold</b>": map[string]any{"command": "server", "args": []string{"sample-server", "toolbox"}},
 	})
@@ -41,13 +43,18 @@ func TestE2EDashboardShowsEveryServerInABrowser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := newNetworkClient(service.base, token).ask(t.Context(), http.MethodPut, "/api/servers/aside/skip", nil, map[string]any{}, nil); err != nil {
+		t.Fatal(err)
+	}
 
 	seen := browse(t, service.base+"/#token="+token, "broken")
-	for _, want := range []struct{ server, state string }{{"toolbox", "ready"}, {"broken", "failed"}, {"<b>bold</b>", "ready"}} {
+	for _, want := range []struct{ server, says string }{
+		{"toolbox", "ready"}, {"aside", "skipped"}, {"aside", "0 of 3"}, {"broken", "failed"}, {"<b>bold</b>", "ready"},
+	} {
 		if !slices.ContainsFunc(seen.Rows, func(row string) bool {
-			return strings.HasPrefix(row, want.server) && strings.Contains(row, want.state)
+			return strings.HasPrefix(row, want.server) && strings.Contains(row, want.says)
 		}) {
-			t.Errorf("no row says that %s is %s", want.server, want.state)
+			t.Errorf("no row of %s says %q", want.server, want.says)
 		}
 	}
 	if seen.BoldNames > 0 {

@@ -51,7 +51,17 @@ func (p *program) printServers(servers []api.Server) error {
 	}
 	t := newTable(p.stdout, "SERVER", "STATE", "TOOLS", "NEEDS", "REASON")
 	for _, s := range servers {
-		t.row(string(s.Name), string(s.State), strconv.Itoa(s.Catalogue.Tools), string(s.Needs), s.StateReason)
+		t.row(string(s.Name), string(s.State), toolsInWords(s), string(s.Needs), s.StateReason)
 	}
 	return t.flush()
+}
+
+// toolsInWords says how many tools a server offers, and of how many that are known where
+// its state keeps them back: "0 of 12".
+func toolsInWords(s api.Server) string {
+	known := strconv.Itoa(s.Catalogue.Tools)
+	if s.Catalogue.Tools > 0 && !s.State.OffersTools() {
+		return "0 of " + known
+	}
+	return known
 }

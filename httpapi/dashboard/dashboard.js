@@ -98,7 +98,15 @@ function row(server) {
       server.cause && server.cause.hint ? element("div", { class: "quiet" }, server.cause.hint) : null),
     element("td", {}, server.needs === "nothing" ? "" : server.needs),
     element("td", {}, next),
-    element("td", { class: "number" }, server.catalogue.source === "none" ? "" : String(server.catalogue.tools)));
+    element("td", { class: "number" }, toolsOf(server)));
+}
+
+// How many tools a server offers, and of how many that are known where its state keeps
+// them back.
+function toolsOf(server) {
+  const { source, tools } = server.catalogue;
+  if (source === "none") return "";
+  return tools === 0 || ["ready", "unreachable"].includes(server.state) ? String(tools) : `0 of ${tools}`;
 }
 
 function show() {
@@ -187,7 +195,7 @@ function facts(server, why) {
   add("Next attempt", moment(why.next_attempt_at));
   add("Last attempt", server.last_attempt && element("span", {}, `${server.last_attempt.outcome} `, moment(server.last_attempt.at)));
   add("Verified", moment(server.verified_at));
-  add("Tools", server.catalogue.source === "none" ? "" : `${server.catalogue.tools}, ${server.catalogue.source}`);
+  add("Tools", toolsOf(server) && `${toolsOf(server)}, ${server.catalogue.source}`);
   add("Says it is", [server.server_info.name, server.server_info.version].filter(Boolean).join(" "));
   add("Transport", server.transport);
   add("Entry", JSON.stringify(server.config));
