@@ -33,7 +33,7 @@ func (a *API) CallTool(ctx context.Context, r api.CallToolRequestObject) (api.Ca
 	out, err := a.discovery.Call(ctx, call)
 	switch {
 	case errors.Is(err, discovery.ErrUnknownServer):
-		return nil, a.notConfigured(ctx, call.Server, 0)
+		return nil, a.notConfigured(ctx, call.Server, moment{})
 	case errors.Is(err, discovery.ErrOutcomeUnrecorded):
 		return nil, &problem{
 			code: codeOutcomeUnrecorded, cause: err, also: api.Problem{CallId: out.CallID, Dispatched: true},

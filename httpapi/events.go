@@ -80,7 +80,7 @@ func (a *API) GetServerHistory(ctx context.Context, r api.GetServerHistoryReques
 		return nil, err
 	}
 	if len(page.Items) == 0 {
-		if err := a.mustKnow(ctx, name, m.sequence); err != nil {
+		if err := a.mustKnow(ctx, name, m); err != nil {
 			return nil, err
 		}
 	}
@@ -89,12 +89,12 @@ func (a *API) GetServerHistory(ctx context.Context, r api.GetServerHistoryReques
 	}, nil
 }
 
-// mustKnow returns a problem when the log holds nothing of a server up to a place.
-func (a *API) mustKnow(ctx context.Context, name events.ServerName, upTo events.Sequence) error {
-	for _, err := range a.log.Read(ctx, events.Query{Subject: name, Before: upTo + 1, Limit: 1}) {
+// mustKnow returns a problem when the log holds nothing of a server up to a moment.
+func (a *API) mustKnow(ctx context.Context, name events.ServerName, at moment) error {
+	for _, err := range a.log.Read(ctx, events.Query{Subject: name, Before: at.sequence + 1, Limit: 1}) {
 		return err
 	}
-	return noSuchServer(name)
+	return noSuchServer(name, at)
 }
 
 // selectEvents makes the selection of GET /api/events.

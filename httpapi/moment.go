@@ -11,7 +11,8 @@ import (
 )
 
 // maxRefolds bounds how many past moments, or present ones under other rules, are
-// folded at the same time, since each reads the log from its beginning.
+// folded at the same time, since each reads the log from the last mark before it on, and
+// all of it where there is none.
 const maxRefolds = 2
 
 // moment is where a read answers from.
@@ -19,6 +20,16 @@ type moment struct {
 	sequence events.Sequence // of the last event looked at
 	now      time.Time
 	set      *rules.Set
+	past     bool // it was asked for, by at
+}
+
+// tense returns the verb for how things are at the moment, and what goes with it at the
+// end of a sentence.
+func (m moment) tense() (is, then string) {
+	if m.past {
+		return "was", " then"
+	}
+	return "is", ""
 }
 
 // parseMoment reads at, "" for the present.
@@ -79,7 +90,7 @@ func (a *API) askRefolded(ctx context.Context, when projections.Moment, set *rul
 		return moment{}, err
 	}
 	fn(s, now)
-	return moment{sequence: s.Sequence(), now: now, set: s.Rules()}, nil
+	return moment{sequence: s.Sequence(), now: now, set: s.Rules(), past: !when.IsZero()}, nil
 }
 
 // place is ask for reads of the log itself: where in the log they end, and the set to

@@ -78,7 +78,7 @@ func (a *API) DiscoverServers(ctx context.Context, r api.DiscoverServersRequestO
 	}
 	for _, name := range want.Servers {
 		if !slices.ContainsFunc(f.servers, func(v projections.Server) bool { return v.Name == name }) {
-			return nil, a.notConfigured(ctx, name, 0)
+			return nil, a.notConfigured(ctx, name, moment{})
 		}
 	}
 	answer := api.DiscoverServers202JSONResponse{Joined: []api.JoinedServer{}}

@@ -158,42 +158,51 @@ func (a *API) serverAt(ctx context.Context, name, at, setName string) (projectio
 		return v, m, err
 	}
 	if !configured {
-		return v, m, a.notConfigured(ctx, events.ServerName(name), m.sequence+1)
+		return v, m, a.notConfigured(ctx, events.ServerName(name), m)
 	}
 	return v, m, nil
 }
 
-// notConfigured returns the problem of a server without entry, as the log before a place
-// tells it; 0 is its end. Of one that had an entry it says since when it has none, and of
-// one that only hosts report where to ask.
-func (a *API) notConfigured(ctx context.Context, name events.ServerName, before events.Sequence) error {
+// notConfigured returns the problem of a server without entry at a moment, as the log up to
+// there tells it; the zero moment is the present. Of one that had an entry it says since
+// when it had none, and of one that only hosts report where to ask.
+func (a *API) notConfigured(ctx context.Context, name events.ServerName, at moment) error {
 	if name == "" {
-		return noSuchServer(name) // which the log would take for any
+		return noSuchServer(name, at) // which the log would take for any
 	}
+	q := events.Query{Subject: name, Desc: true, Limit: 1}
+	if at.past {
+		q.Before = at.sequence + 1
+	}
+	is, then := at.tense()
 	path := "/api/servers/" + url.PathEscape(string(name))
-	q := events.Query{Subject: name, Before: before, Desc: true, Limit: 1}
 	entries := q
 	entries.Types = []events.Type{events.TypeServerConfigured, events.TypeServerRemoved}
 	for e, err := range a.log.Read(ctx, entries) {
 		if err != nil || e.Type != events.TypeServerRemoved {
-			return cmp.Or(err, noSuchServer(name))
+			return cmp.Or(err, noSuchServer(name, at))
 		}
-		return refuse(codeServerNotFound, "no server named %q is configured any more, it was removed from the config at %s; %s/history has what was",
-			name, e.HappenedAt().UTC().Format(time.RFC3339), path)
+		return refuse(codeServerNotFound, "no server named %q %s configured any more, it was removed from the config at %s; %s/history has what was",
+			name, is, e.HappenedAt().UTC().Format(time.RFC3339), path)
 	}
 	for e, err := range a.log.Read(ctx, q) {
 		if err != nil {
 			return err
 		}
 		asked := url.Values{"source": {e.Source}, "config_key": {string(e.ConfigKey)}}.Encode()
-		return refuse(codeServerNotFound, "no server named %q is configured; it is known from reports of %q, and %s/why, %s/history and %s/decision?%s answer for it",
-			name, e.Source, path, path, path, asked)
+		return refuse(codeServerNotFound, "no server named %q %s configured%s; it is known from reports of %q, and %s/why, %s/history and %s/decision?%s answer for it",
+			name, is, then, e.Source, path, path, path, asked)
 	}
-	return noSuchServer(name)
+	return noSuchServer(name, at)
 }
 
-func noSuchServer(name events.ServerName) error {
-	return refuse(codeServerNotFound, "no server named %q is configured; /api/servers lists those that are", name)
+func noSuchServer(name events.ServerName, at moment) error {
+	is, then := at.tense()
+	listed := "/api/servers lists those that are"
+	if at.past {
+		listed = "/api/servers with the same at lists those that were"
+	}
+	return refuse(codeServerNotFound, "no server named %q %s configured%s; %s", name, is, then, listed)
 }
 
 // ListHealth answers GET /api/health.

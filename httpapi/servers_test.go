@@ -301,6 +301,35 @@ func TestAServerThatWasRemovedSaysSinceWhen(t *testing.T) {
 	w.get(gone).is(http.StatusOK)
 }
 
+// Who asks about a past moment is not told how things are now.
+func TestAServerThatWasNotConfiguredAtAPastMomentIsToldSo(t *testing.T) {
+	w := newWorld(t)
+	w.configure("first")
+	before := w.head()
+	w.configure("gone")
+	w.append("gone", events.ServerRemoved{})
+	removed := w.head()
+	w.configure("gone")
+	w.configure("late")
+	for _, c := range []struct {
+		story, name string
+		at          events.Sequence
+		want        string
+	}{
+		{"it came later", "late", before, `no server named "late" was configured then; /api/servers with the same at lists those that were`},
+		{"it never came", "never", removed, `no server named "never" was configured then; /api/servers with the same at lists those that were`},
+		{"it was removed before, and came back", "gone", removed,
+			`no server named "gone" was configured any more, it was removed from the config at 2026-03-04T12:00:00Z; /api/servers/gone/history has what was`},
+	} {
+		for _, path := range []string{"/api/servers/" + c.name, "/api/servers/" + c.name + "/why"} {
+			a := w.get(path+"?at="+itoa(c.at)).refused(http.StatusNotFound, "server_not_found")
+			want(t, c.story+", "+path, a.at("detail"), c.want)
+		}
+	}
+	a := w.get("/api/servers/late/history?at="+itoa(before)).refused(http.StatusNotFound, "server_not_found")
+	want(t, "its history", a.at("detail"), `no server named "late" was configured then; /api/servers with the same at lists those that were`)
+}
+
 func TestNamesMayHoldAnyCharacter(t *testing.T) {
 	w := newWorld(t)
 	for name, path := range map[events.ServerName]string{

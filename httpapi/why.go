@@ -56,7 +56,7 @@ func (a *API) explained(ctx context.Context, name string, p api.ExplainServerPar
 	case err != nil || known:
 		return v, m, err
 	case p.Source == a.source || (p.Source == "" && p.ConfigKey == ""):
-		return v, m, a.notConfigured(ctx, events.ServerName(name), m.sequence+1)
+		return v, m, a.notConfigured(ctx, events.ServerName(name), m)
 	}
 	return v, m, nothingReported(name, p.Source, p.ConfigKey)
 }

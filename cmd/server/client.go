@@ -38,7 +38,9 @@ type problem struct {
 	Code   string `json:"code"`
 	Title  string `json:"title"`
 	Detail string `json:"detail"`
-	aim    string
+
+	aim string // of the program, for what a person is told to type
+	at  string // the past moment that was asked about; empty: the present
 }
 
 // Error says what is wrong in the words of the command line, which has other ways to
@@ -47,6 +49,9 @@ func (e *problem) Error() string {
 	what, _, _ := strings.Cut(e.Detail, ";")
 	switch e.Code {
 	case "server_not_found":
+		if e.at != "" {
+			return what + "; run \"" + self + " servers --at " + shellWord(e.at) + e.aim + "\" for those there were"
+		}
 		return what + "; run \"" + self + " servers" + e.aim + "\" for those there are"
 	case "report_not_found":
 		return what + "; \"" + self + " history" + e.aim + "\" with the server's name lists what was"
@@ -209,7 +214,7 @@ func (c *client) open(ctx context.Context, method, path string, query url.Values
 		return res, nil
 	}
 	defer res.Body.Close()
-	refused := &problem{Status: res.StatusCode, Title: "the service answered " + res.Status, aim: c.aim}
+	refused := &problem{Status: res.StatusCode, Title: "the service answered " + res.Status, aim: c.aim, at: query.Get("at")}
 	explained, err := io.ReadAll(io.LimitReader(res.Body, 64<<10))
 	if err == nil && json.Unmarshal(explained, refused) != nil {
 		refused = &problem{Status: res.StatusCode, Title: "what answers there is no mcpledger service: " + res.Status}

@@ -25,8 +25,10 @@ func (p *program) toolsCommand() *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.withClient(cmd, func(c *client) error {
 			const path = "/api/tools"
+			q := query()
+			past := q.Get("at")
 			var raw []json.RawMessage
-			if err := c.get(cmd.Context(), path, query(), &raw); err != nil {
+			if err := c.get(cmd.Context(), path, q, &raw); err != nil {
 				return err
 			}
 			servers := make([]api.ServerTools, len(raw))
@@ -38,22 +40,26 @@ func (p *program) toolsCommand() *cobra.Command {
 			if len(args) == 1 {
 				i := slices.IndexFunc(servers, func(s api.ServerTools) bool { return string(s.Name) == args[0] })
 				if i < 0 {
-					return &problem{Code: "server_not_found", Detail: fmt.Sprintf("no server named %q is configured", args[0]), aim: p.aim}
+					detail := fmt.Sprintf("no server named %q is configured", args[0])
+					if past != "" {
+						detail = fmt.Sprintf("no server named %q was configured then", args[0])
+					}
+					return &problem{Code: "server_not_found", Detail: detail, aim: p.aim, at: past}
 				}
 				raw, servers = raw[i:i+1], servers[i:i+1]
 			}
 			if p.json {
 				return p.printJSON(raw)
 			}
-			return p.printTools(servers)
+			return p.printTools(servers, past != "")
 		})
 	}
 	return cmd
 }
 
 // printTools prints a line for each tool. Where there is none at all it says how the
-// one server stands, or that there is none.
-func (p *program) printTools(servers []api.ServerTools) error {
+// one server stands, or that there is none. A past moment is told as past.
+func (p *program) printTools(servers []api.ServerTools, past bool) error {
 	t := newTable(p.stdout, "SERVER", "TOOL", "ARGUMENTS", "DESCRIPTION")
 	none := true
 	for _, s := range servers {
@@ -66,10 +72,13 @@ func (p *program) printTools(servers []api.ServerTools) error {
 	case !none:
 		return t.flush()
 	case len(servers) == 1:
-		s := servers[0]
-		fmt.Fprintf(p.stdout, "%s is %s and offers no tools: %s\n", oneLine(string(s.Name)), s.State, oneLine(s.StateReason))
+		s, is, offers := servers[0], "is", "offers"
+		if past {
+			is, offers = "was", "offered"
+		}
+		fmt.Fprintf(p.stdout, "%s %s %s and %s no tools: %s\n", oneLine(string(s.Name)), is, s.State, offers, oneLine(s.StateReason))
 	default:
-		fmt.Fprintln(p.stdout, "No server offers tools.")
+		fmt.Fprintln(p.stdout, "No tools.")
 	}
 	return nil
 }

@@ -36,16 +36,21 @@ func (p *program) whyCommand() *cobra.Command {
 		q := query()
 		set(q, "source", source)
 		set(q, "config_key", key)
-		return printOne(p, cmd, "/api/servers/"+url.PathEscape(args[0])+"/why", q, p.explain)
+		explain := func(why api.Explanation) error { return p.explain(why, q.Has("at")) }
+		return printOne(p, cmd, "/api/servers/"+url.PathEscape(args[0])+"/why", q, explain)
 	}
 	return cmd
 }
 
 // explain prints the summary, the rule, the events it rests on, what the last failure
-// left behind and what would change it, in this order.
-func (p *program) explain(why api.Explanation) error {
+// left behind and what would change it, in this order. A past moment is told as past.
+func (p *program) explain(why api.Explanation, past bool) error {
 	w := p.stdout
-	fmt.Fprintf(w, "%s is %s%s\n", oneLine(string(why.Server)), why.State, reportedBy(why.ReportedBy))
+	stands, changes := "is "+string(why.State), "What changes it"
+	if past {
+		stands, changes = fmt.Sprintf("was %s at %s", why.State, stamp(why.AsOf.Time())), "What would have changed it"
+	}
+	fmt.Fprintf(w, "%s %s%s\n", oneLine(string(why.Server)), stands, reportedBy(why.ReportedBy))
 	fmt.Fprintf(w, "  %s\n", oneLine(why.Summary))
 	if r := why.Rule; r != nil {
 		judged := fmt.Sprintf("Rule %s of set %s: %s, %s", r.Id, r.Set, r.Class, r.Disposition)
@@ -74,7 +79,7 @@ func (p *program) explain(why api.Explanation) error {
 		return err
 	}
 	if len(why.ClearsOn) > 0 {
-		fmt.Fprintln(w, "\nWhat changes it")
+		fmt.Fprintf(w, "\n%s\n", changes)
 		for _, c := range why.ClearsOn {
 			fmt.Fprintf(w, "  %s\n", oneLine(clearingInWords(why, c, p.aim)))
 		}
