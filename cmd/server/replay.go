@@ -76,7 +76,7 @@ func (p *program) replayCommand() *cobra.Command {
 			reports = append(reports, report)
 			worst = max(worst, replayExits[report.Verdict])
 		}
-		if err := p.printReplays(reports); err != nil {
+		if err := p.printReplays(with, reports); err != nil {
 			return err
 		}
 		if worst != exitOK {

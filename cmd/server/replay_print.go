@@ -7,8 +7,9 @@ import (
 	"mcpledger/projections/replay"
 )
 
-// printReplays prints one report in full, several a line each.
-func (p *program) printReplays(reports []replay.Report) error {
+// printReplays prints one report in full, several a line each; given is what the person
+// called the candidate of each.
+func (p *program) printReplays(given []string, reports []replay.Report) error {
 	if len(reports) == 1 {
 		return p.printReplay(reports[0])
 	}
@@ -17,9 +18,16 @@ func (p *program) printReplays(reports []replay.Report) error {
 	}
 	fmt.Fprintf(p.stdout, "Beside %s, over %s\n\n", setInWords(reports[0].Baseline), eventsInWords(reports[0]))
 	t := newTable(p.stdout, "SET", "RECLASSIFIED", "ATTEMPTS AVOIDED", "TIME", "RECOVERIES DELAYED", "DELAY", "GOOD CALLS REFUSED", "UNKNOWN", "VERDICT")
+	times := map[string]int{}
 	for _, r := range reports {
-		sum := r.Totals
-		t.row(r.Candidate.Name, number(sum.Reclassified), number(sum.AttemptsAvoided), spanDifference(sum.TimeAvoidedMS),
+		times[r.Candidate.Name]++
+	}
+	for i, r := range reports {
+		name, sum := r.Candidate.Name, r.Totals
+		if times[name] > 1 && given[i] != name {
+			name = fmt.Sprintf("%s (%s)", name, given[i])
+		}
+		t.row(name, number(sum.Reclassified), number(sum.AttemptsAvoided), spanDifference(sum.TimeAvoidedMS),
 			number(sum.RecoveriesDelayed), spanDifference(sum.DelayMS), number(sum.GoodCallsRefused), number(sum.AttemptsUnknown), string(r.Verdict))
 	}
 	return t.flush()
