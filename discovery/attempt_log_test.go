@@ -2,6 +2,7 @@ package discovery_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -116,5 +117,49 @@ func TestADiskThatStaysFullIsToldOfOnce(t *testing.T) {
 	told := strings.Count(w.logged.String(), events.ErrUnavailable.Error())
 	if told != 1 {
 		t.Errorf("told %d times that no run could be started, want once:\n%s", told, w.logged)
+	}
+}
+
+// fullStore has no room for marks at first.
+type fullStore struct {
+	projections.SnapshotStore
+	times int // how often it has none
+
+	seen int
+	kept func() // called when there is room
+}
+
+// SaveMarks implements projections.SnapshotStore. The schedule alone calls it.
+func (s *fullStore) SaveMarks(ctx context.Context, version string, bodies map[events.Sequence][]byte, drop []events.Sequence) error {
+	if s.seen++; s.seen <= s.times {
+		return events.ErrUnavailable
+	}
+	defer s.kept()
+	return s.SnapshotStore.SaveMarks(ctx, version, bodies, drop)
+}
+
+func TestASnapshotThatFindsNoRoomIsToldOfOnce(t *testing.T) {
+	w := newWorld(t)
+	w.look = time.Millisecond
+	kept := make(chan struct{})
+	w.storing = func(store projections.SnapshotStore) projections.SnapshotStore {
+		return &fullStore{SnapshotStore: store, times: 20, kept: sync.OnceFunc(func() { close(kept) })}
+	}
+	r := w.start()
+	enough := make([]events.Event, 2100) // for a mark
+	for i := range enough {
+		d := events.SkipCleared{Reason: "looked at"}
+		enough[i] = events.Event{ID: fmt.Sprint(i), Source: "mcpledger/test", Type: d.EventType(), Subject: "any", Time: w.now().UTC(), DataVersion: 1, Data: d}
+	}
+	if _, err := r.log.Append(t.Context(), enough); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-kept:
+	case <-time.After(patience):
+		t.Fatal("no mark was stored")
+	}
+	if told := strings.Count(w.logged.String(), "snapshot not saved"); told != 1 {
+		t.Errorf("told %d times that no snapshot could be saved, want once:\n%s", told, w.logged)
 	}
 }

@@ -22,7 +22,8 @@ func (s *Service) schedule(ctx context.Context) {
 	nextFacts := s.now()
 	timer := s.at(nextFacts, s.wake)
 	defer timer.Stop()
-	first, held := true, false
+	first := true
+	var held, unsaved failing // a full disk stays full, and is looked at every second: it is told of once
 	for {
 		select {
 		case <-ctx.Done():
@@ -37,19 +38,27 @@ func (s *Service) schedule(ctx context.Context) {
 		s.sessions.closeIdle(now)
 		next, err := s.startDue(ctx, now, first)
 		first = first && err != nil
-		// A full disk stays full, and is looked at every second: it is told of once.
-		if err != nil && !held && ctx.Err() == nil {
+		if held.begins(err) && ctx.Err() == nil {
 			s.logger.WarnContext(ctx, "what is due has to wait", slog.Any("err", err))
 		}
-		held = err != nil
 		if next.After(nextFacts) {
 			next = nextFacts
 		}
 		timer.Reset(now.Add(min(max(next.Sub(now), 10*time.Millisecond), s.lookEvery)))
-		if err := s.engine.SaveSnapshot(ctx, false); err != nil {
+		if err := s.engine.SaveSnapshot(ctx, false); unsaved.begins(err) && ctx.Err() == nil {
 			s.logger.WarnContext(ctx, "snapshot not saved", slog.Any("err", err))
 		}
 	}
+}
+
+// failing says whether what is done again and again failed the last time.
+type failing bool
+
+// begins notes how it went, and reports whether err is the first error in a row.
+func (f *failing) begins(err error) bool {
+	before := *f
+	*f = err != nil
+	return bool(*f && !before)
 }
 
 // startDue begins runs for the servers due at now, one run per trigger, and returns

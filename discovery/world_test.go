@@ -51,6 +51,8 @@ type world struct {
 	giveWay  time.Duration
 	// through stands between the service and its log; nil: nothing does.
 	through func(events.Log) events.Log
+	// storing stands between the engine and where it stores snapshots; nil: nothing does.
+	storing func(projections.SnapshotStore) projections.SnapshotStore
 }
 
 func newWorld(t testing.TB) *world {
@@ -136,7 +138,11 @@ func (w *world) start() *running {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	engine := projections.NewEngine(log, rules.Default(), log)
+	var store projections.SnapshotStore = log
+	if w.storing != nil {
+		store = w.storing(log)
+	}
+	engine := projections.NewEngine(log, rules.Default(), store)
 	if err := engine.CatchUp(ctx); err != nil {
 		w.t.Fatal(err)
 	}
