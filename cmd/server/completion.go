@@ -29,7 +29,8 @@ func completeWords(root *cobra.Command) {
 }
 
 // completeServers completes the names of servers, for the first most arguments; 0 for
-// all. A command without it leaves its arguments to the shell. Whatever goes wrong on the way completes nothing.
+// all. A command without it leaves its arguments to the shell. Whatever goes wrong on the
+// way completes nothing.
 func (p *program) completeServers(most int) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if (most > 0 && len(args) >= most) || p.flagsFromEnv(cmd.Flags()) != nil {

@@ -125,7 +125,8 @@ func momentOf(to *string, now func() time.Time) pflag.Value {
 }
 
 // readMoment reads a sequence, or a time that is not after now, also as how long ago it
-// was, and returns it as the HTTP contract has it. Whether the log reaches that far is known to whoever reads it.
+// was, and returns it as the HTTP contract has it. Whether the log reaches that far is
+// known to whoever reads it.
 func readMoment(given string, now time.Time) (string, error) {
 	if sequence, err := strconv.ParseInt(given, 10, 64); err == nil && sequence > 0 {
 		return given, nil

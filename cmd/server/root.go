@@ -91,8 +91,8 @@ func alone(commands ...*cobra.Command) []*cobra.Command {
 	return commands
 }
 
-// asksNobody reports whether a command is marked as one that works alone, or is one's.
-// The root is serve, and passes nothing on.
+// asksNobody reports whether a command works alone: one that is marked, or that belongs to
+// one. The root is serve, and passes nothing on.
 func asksNobody(cmd *cobra.Command) bool {
 	if !cmd.HasParent() {
 		return true

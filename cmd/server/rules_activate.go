@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,7 +32,7 @@ func (p *program) rulesActivateCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only tell which servers would stand otherwise")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.withService(cmd, func(c *client) error {
-			set, err := c.rulesNamed(cmd, args[0])
+			set, err := c.rulesNamed(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -79,7 +80,7 @@ func (p *program) rulesShadowCommand() *cobra.Command {
 				_, err := fmt.Fprintln(p.stdout, "No rule set judges beside the one in force.")
 				return err
 			}
-			set, err := c.rulesNamed(cmd, args[0])
+			set, err := c.rulesNamed(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -95,10 +96,10 @@ func (p *program) rulesShadowCommand() *cobra.Command {
 
 // rulesNamed returns the rule set that an argument names: a built-in one, a file, or one
 // that was in force in the log.
-func (c *client) rulesNamed(cmd *cobra.Command, arg string) (*rules.Set, error) {
+func (c *client) rulesNamed(ctx context.Context, arg string) (*rules.Set, error) {
 	set, err := builtinOrFile(arg)
 	if errors.Is(err, fs.ErrNotExist) {
-		set, err = c.recordedRules(cmd.Context(), arg)
+		set, err = c.recordedRules(ctx, arg)
 		if refused, ok := errors.AsType[*problem](err); ok && refused.Code == "unknown_rules" {
 			return nil, usagef("%q is neither a file nor a rule set, run \"%s rules list%s\" for those there are", arg, self, c.aim)
 		}

@@ -135,8 +135,8 @@ func (s *Session) withMeta(params map[string]json.RawMessage) map[string]json.Ra
 
 // refusesEra reports whether a failure is a server's way to say that it does not
 // begin like this: versions of the other era, a JSON-RPC error that names the method,
-// the parameters or the version, or over HTTP a status of the same meaning. A server that dies, stays
-// silent or asks for credentials says nothing of the kind.
+// the parameters or the version, or over HTTP a status of the same meaning. A server that
+// dies, stays silent or asks for credentials says nothing of the kind.
 func refusesEra(f *Failure) bool {
 	if f.Evidence.Phase != events.PhaseHandshake {
 		return false

@@ -20,7 +20,8 @@ const sniffBytes = 64 << 10
 // lineReader hands on the JSON-RPC messages that come on a process's stdout, one
 // per line, but for the requests of the server, and sets the rest aside as junk: what is
 // no message, and replies to requests we never sent. Blanks around a message are left out,
-// and a last line without a newline gets one. A line over limit ends the stream without being held in memory.
+// and a last line without a newline gets one. A line over limit ends the stream without
+// being held in memory.
 type lineReader struct {
 	src       *bufio.Reader
 	limit     int64
