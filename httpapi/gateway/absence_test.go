@@ -2,6 +2,8 @@ package gateway_test
 
 import (
 	"context"
+	"io"
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
@@ -99,6 +101,29 @@ func TestAServerThatStartsWithItsClientIsNotSaidToBeMissing(t *testing.T) {
 				t.Errorf("instructions %q, want none", said)
 			}
 		})
+	}
+}
+
+// Only what tells of a server waits for it.
+func TestAMethodThatThereIsNotWaitsForNoServer(t *testing.T) {
+	w := newWorld(t)
+	w.options.FirstListWait = time.Hour
+	w.program("silent", mcptest.Fake{Fault: mcptest.Silent, At: "initialize"})
+	w.start()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url+"/silent", strings.NewReader(
+		`{"jsonrpc":"2.0","id":1,"method":"no/such","params":{`+modernMeta+`}}`))
+	w.must(err)
+	r.Header = http.Header{
+		"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"},
+		"Mcp-Protocol-Version": {string(modern)}, "Mcp-Method": {"no/such"},
+	}
+	res, err := http.DefaultClient.Do(r)
+	w.must(err)
+	defer res.Body.Close()
+	if said, err := io.ReadAll(res.Body); err != nil || !strings.Contains(string(said), "-32601") {
+		t.Errorf("answered %s, %v; want that there is no such method", said, err)
 	}
 }
 

@@ -27,6 +27,7 @@ const (
 	methodPromptsGet    = "prompts/get"
 	methodComplete      = "completion/complete"
 	methodInitialize    = "initialize"
+	methodDiscover      = "server/discover"
 	methodPing          = "ping"
 	methodListen        = "subscriptions/listen"
 	methodSetLevel      = "logging/setLevel"
@@ -120,8 +121,11 @@ func (g *Gateway) postModern(w http.ResponseWriter, r *http.Request, v *view, re
 	switch {
 	case req.Method == methodListen:
 		return g.listen(w, r, v, req)
-	case handle == nil:
+	case req.Method == methodDiscover:
 		v.introduce(r, req).writeTo(w)
+		return nil
+	case handle == nil:
+		v.library(r, req).writeTo(w)
 		return nil
 	}
 	if wrong := req.checkModern(r.Header); wrong != nil {

@@ -35,7 +35,7 @@ func (r *Refusal) lasts() bool {
 // endpoint that does not answer is the requests' affair.
 func (l *relay) check(ctx context.Context) error {
 	hello, err := parseRequest(encoded(map[string]any{
-		"jsonrpc": "2.0", "id": 0, "method": mcp.MethodServerDiscover,
+		"jsonrpc": "2.0", "id": 0, "method": methodDiscover,
 		"params": map[string]any{"_meta": map[string]any{
 			mcp.MetaKeyProtocolVersion: mcp.ProtocolVersion20260728, mcp.MetaKeyClientCapabilities: struct{}{},
 			mcp.MetaKeyClientInfo: clientInfo{Name: "mcpledger"},
