@@ -1,5 +1,7 @@
 package gateway
 
+import "mcpledger/events"
+
 // For the tests of what every answer rests on.
 var (
 	Splice = splice
@@ -37,3 +39,13 @@ func (g *Gateway) Missed(session string) {
 
 // Views returns how many views are kept.
 func (g *Gateway) Views() int { return len(g.openViews()) }
+
+// KeepLevels bounds the callers whose levels of log messages are kept.
+func (g *Gateway) KeepLevels(callers int) { g.levels.most = callers }
+
+// Levels returns how many callers' levels are kept of a server.
+func (g *Gateway) Levels(server events.ServerName) int {
+	g.levels.mu.Lock()
+	defer g.levels.mu.Unlock()
+	return len(g.levels.asked[server])
+}

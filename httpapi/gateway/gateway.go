@@ -123,7 +123,7 @@ func New(o Options) (*Gateway, error) {
 		firstWait: cmp.Or(o.FirstListWait, defaultFirstListWait),
 		stall:     cmp.Or(o.StallTimeout, patient.Limit),
 		requests:  make(chan struct{}, maxRequests), streams: make(chan struct{}, maxStreams),
-		views: map[string]*view{}, started: make(chan struct{}),
+		levels: levels{most: maxClients}, views: map[string]*view{}, started: make(chan struct{}),
 	}
 	g.life, g.end = context.WithCancel(context.Background())
 	g.clients = newClients(cmp.Or(o.IdleTimeout, defaultIdle), o.Now)

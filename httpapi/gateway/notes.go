@@ -109,6 +109,8 @@ func (c *calls) tell(server events.ServerName, client string, n note) {
 // session it was, empty for the one that clients share. Of such a session the least that
 // any of them wants is what is asked for; each hears only what it asked for itself.
 type levels struct {
+	most int // clients that are remembered of a server; after that all are asked for anew
+
 	mu    sync.Mutex
 	asked map[events.ServerName]map[string]int
 }
@@ -139,8 +141,12 @@ func (l *levels) leave(client string) {
 func (l *levels) lower(server events.ServerName, client string, level int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if before, asked := l.asked[server][client]; asked && before <= level {
+	before, asked := l.asked[server][client]
+	switch {
+	case asked && before <= level:
 		return false
+	case !asked && len(l.asked[server]) >= l.most:
+		clear(l.asked[server]) // callers without a session do not say that they go
 	}
 	if l.asked == nil {
 		l.asked = map[events.ServerName]map[string]int{}

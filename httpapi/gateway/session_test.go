@@ -254,6 +254,35 @@ func TestEachClientsOwnSessionIsAskedForItsLevel(t *testing.T) {
 	}
 }
 
+// A caller without a session says a name and never that it goes.
+func TestLevelsOfCallersWithoutASessionAreBounded(t *testing.T) {
+	w := newWorld(t)
+	s := &script{
+		tools: `[{"name":"talk"}]`, capabilities: `{"tools":{},"logging":{}}`,
+		answers: map[string]string{"tools/call talk": `{"content":[]}`, "logging/setLevel": `{}`},
+	}
+	w.remote("talker", s.serve(t))
+	w.entries["talker"]["mcpledger"] = map[string]any{"session": "per_client"}
+	w.start()
+	w.gateway.KeepLevels(2)
+	w.await("talker", projections.StateReady)
+	c := &rawClient{world: w, header: http.Header{
+		"Mcp-Protocol-Version": {string(modern)}, "Mcp-Method": {"tools/call"}, "Mcp-Name": {"talker__talk"},
+		"Accept": {"application/json, text/event-stream"},
+	}}
+	for i := range 5 {
+		meta := strings.Replace(modernMeta, `"name":"hand"`, fmt.Sprintf(`"name":"hand-%d"`, i), 1)
+		meta = strings.Replace(meta, `{`, `{"io.modelcontextprotocol/logLevel":"debug",`, 1)
+		_, _, body := c.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"talker__talk",` + meta + `}}`)
+		if !strings.Contains(string(body), `"content":[]`) {
+			t.Fatalf("call %d: %s", i, body)
+		}
+		if kept := w.gateway.Levels("talker"); kept == 0 || kept > 2 {
+			t.Errorf("the levels of %d callers are kept after %d, want the last two at most", kept, i+1)
+		}
+	}
+}
+
 func TestAStreamEndsWithItsSession(t *testing.T) {
 	w := newWorld(t)
 	w.start()
