@@ -62,11 +62,12 @@ func (a *API) PutRules(ctx context.Context, r api.PutRulesRequestObject) (api.Pu
 // mayBeInForce refuses sets that may be looked at and not put in force.
 func (a *API) mayBeInForce(set *rules.Set) error {
 	if beyond := set.GatesBeyondLaw3(); len(beyond) > 0 {
-		p := refuse(codeBreaksLaw3, "it gates connections on more than 401, 403, scope and missing credentials (rule %s); it may be replayed and shadowed", beyond[0].ID)
+		const fault = "it gates connections on more than 401, 403, scope and missing credentials"
+		p := refuse(codeBreaksLaw3, fault+" (rule %s); it may be replayed and shadowed", beyond[0].ID)
 		p.also.Line, p.also.Column = beyond[0].Line, beyond[0].Column
 		for _, g := range beyond {
 			p.also.Errors = append(p.also.Errors, api.ItemProblem{
-				Line: g.Line, Column: g.Column, Rule: g.ID, Detail: "it gates connections on more than 401, 403, scope and missing credentials",
+				Line: g.Line, Column: g.Column, Rule: g.ID, Detail: fault,
 			})
 		}
 		return p

@@ -61,12 +61,12 @@ type recentIDs []string
 
 // Bounds on them. An id that is longer is nobody's who cancels.
 const (
-	maxRecentIDs = 64
-	maxRecentID  = 256 // bytes
+	maxRecentIDs     = 64
+	maxRecentIDBytes = 256
 )
 
 func (r *recentIDs) add(id string) {
-	if len(id) > maxRecentID {
+	if len(id) > maxRecentIDBytes {
 		return
 	}
 	r.remove(id)
