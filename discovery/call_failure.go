@@ -17,12 +17,14 @@ import (
 
 // CallFailure says why a call gave no usable result.
 type CallFailure struct {
-	Class      rules.Class
-	Code       string // one of the Code words
-	Evidence   events.Evidence
-	Detail     string // one sentence, secrets masked
-	Since      time.Time
-	ClearsOn   []string // projections' ClearsOn words; empty when nothing holds calls back
+	Class    rules.Class     // empty where there is no cause to judge
+	Code     string          // one of the Code words
+	Evidence events.Evidence // zero for what was refused before anything was seen
+	Detail   string          // one sentence, secrets masked
+	Since    time.Time       // when what holds calls back began; zero when nothing does
+	ClearsOn []string        // projections' ClearsOn words; empty when nothing holds calls back
+	// RetryAfter is how long to wait before the same is worth asking again: what the server
+	// said, or until it is attempted again by itself. 0 when nothing is known.
 	RetryAfter time.Duration
 }
 
