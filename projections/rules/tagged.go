@@ -3,10 +3,10 @@ package rules
 import "strings"
 
 // untagged returns a text without the tag that each of its lines begins with, as what runs
-// several programs puts one before all that they print: "[crm] " or "crm-1  | ". The first
-// line may have lost its own, where a text was cut. A tag in brackets may be the program's
-// own as well, before each of its records, which then are left as they are: what it prints
-// has no indented lines.
+// several programs puts one before all that they print: "[crm] " or "crm-1  | ". Where a text
+// was cut, the first line may have lost its own, and of the last there may be a part of the
+// tag alone. A tag in brackets may be the program's own as well, before each of its records,
+// which then are left as they are: what it prints has no indented lines.
 func untagged(text string) string {
 	first, rest, _ := strings.Cut(text, "\n")
 	second, _, _ := strings.Cut(rest, "\n")
@@ -14,13 +14,12 @@ func untagged(text string) string {
 	if tag == "" {
 		return text
 	}
-	bare := strings.TrimRight(tag, " ") // before an empty line
 	wrapped := tag[0] != '['
 	var b strings.Builder
 	b.WriteString(strings.TrimPrefix(first, tag))
 	for line := range strings.SplitSeq(rest, "\n") {
 		said, ok := strings.CutPrefix(line, tag)
-		if blank := strings.TrimRight(line, " \r"); !ok && blank != "" && blank != bare {
+		if !ok && !strings.HasPrefix(tag, strings.TrimRight(line, " \r"+ellipsis)) { // an empty line may lack its end
 			return text
 		}
 		b.WriteByte('\n')

@@ -40,6 +40,21 @@ func TestAProgramsOwnTagBeginsRecords(t *testing.T) {
 	}
 }
 
+// The beginning of a long text is cut wherever its room ends.
+func TestATagThatIsCutChangesNoJudgment(t *testing.T) {
+	const tag, said = "crm-1  | ", "Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\nModuleNotFoundError: No module named 'crm'\n"
+	set := rules.Default()
+	want := set.Classify(events.Evidence{StderrHead: said})
+	for end := range tag {
+		for _, mark := range []string{"", "…"} {
+			got := set.Classify(events.Evidence{StderrHead: tagged(said, tag) + tag[:end] + mark})
+			if got.Rule != want.Rule || got.Signature != want.Signature || got.Text != want.Text {
+				t.Errorf("cut to %q: %q by %s, want %q by %s", tag[:end]+mark, got.Text, got.Rule, want.Text, want.Rule)
+			}
+		}
+	}
+}
+
 func tagged(text, tag string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
