@@ -570,7 +570,7 @@ type Catalogue struct {
 	// Source live when the service saw it since its start and the server answers
 	Source CatalogueSource `json:"source"`
 
-	// Tools How many there are
+	// Tools How many are known, offered or not
 	Tools int `json:"tools"`
 }
 
