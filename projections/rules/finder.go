@@ -10,12 +10,14 @@ import (
 // processor's first cache, which matters more than the fewer steps of an automaton whose
 // table does not. Literals have minLiteral bytes at least, and no zero byte.
 type finder struct {
-	text     string      // the literals one after another, in alphabetical order
-	entries  []entry     // by literal, and one more for where the text ends
-	fronts   frontSet    // of the literals of four bytes and more
-	shorts   frontSet    // of those of three bytes
-	heads    [2048]int32 // by hash: 1 + the first family of a chain; 0 when there is none
-	families []family
+	text    string  // the literals one after another, in alphabetical order
+	entries []entry // by literal, and one more for where the text ends
+	threes  hashSet // of the literals of three bytes
+	fronts  hashSet // of the first four bytes of the others
+	eights  hashSet // of the first eight bytes of the long ones
+	briefs  []brief // the literals that are not long
+	brief   families
+	long    families // of entries
 }
 
 // entry is one literal. Four of them fill a line of a processor's cache.
@@ -25,12 +27,15 @@ type entry struct {
 	inner int32  // 1 + the longest other literal that it begins with; 0: none
 }
 
-// family is the literals that have their front in common.
-type family struct {
-	front    uint32 // their first four bytes, or all three
-	from, to int32  // in the finder's entries
-	next     int32  // 1 + the next family of the chain; 0: none
+// brief is a literal of less than eight bytes.
+type brief struct {
+	word    uint64 // the literal as wordOf gives it
+	literal int32
+	size    int32
 }
+
+// isLong reports whether a literal has its first eight bytes for a family.
+func isLong(lit string) bool { return len(lit) >= wordSize }
 
 // newFinder returns a finder of literals that are in alphabetical order, each once. An
 // occurrence gives the index of one.
@@ -46,79 +51,66 @@ func newFinder(literals []string) *finder {
 			}
 		}
 		f.entries = append(f.entries, entry{from: e.from + uint32(len(lit))})
-		f.join(int32(i), frontOf(lit))
 	}
+	f.index(literals)
 	return f
+}
+
+// index puts the literals into sets and families.
+func (f *finder) index(literals []string) {
+	for i, lit := range literals {
+		word := wordOf([]byte(lit))
+		if len(lit) < frontSize {
+			f.threes.add(word)
+		} else {
+			f.fronts.add(word & frontMask)
+		}
+		if isLong(lit) {
+			f.eights.add(word)
+			f.long.join(word, int32(i))
+			continue
+		}
+		f.brief.join(word&frontMask, int32(len(f.briefs)))
+		f.briefs = append(f.briefs, brief{word, int32(i), int32(len(lit))})
+	}
 }
 
 // literal returns literal i.
 func (f *finder) literal(i int32) string { return f.text[f.entries[i].from:f.entries[i+1].from] }
 
-// join puts a literal, which follows all that have been put, into the family of its front.
-func (f *finder) join(i int32, front uint32) {
-	if n := len(f.families); n > 0 && f.families[n-1].front == front {
-		f.families[n-1].to = i + 1
-		return
-	}
-	if short := front>>24 == 0; short {
-		f.shorts.add(front)
-	} else {
-		f.fronts.add(front)
-	}
-	head := &f.heads[headOf(front)]
-	f.families = append(f.families, family{front: front, from: i, to: i + 1, next: *head})
-	*head = int32(len(f.families))
-}
-
-// A literal of the usual length is told from all others by its front and its key, which
-// are compared as numbers. These are the offsets at which they end.
+// A word is eight bytes of text as a number, the first byte the lowest. A front is four.
 const (
-	frontEnd = 4
-	keyEnd   = frontEnd + 8
+	wordSize  = 8
+	frontSize = 4
+	frontMask = 1<<(8*frontSize) - 1
+	threeMask = 1<<(8*minLiteral) - 1
 )
 
-// frontOf returns the first four bytes of a literal, or all three and a 0, as a number.
-func frontOf(lit string) uint32 {
-	front := uint32(lit[0]) | uint32(lit[1])<<8 | uint32(lit[2])<<16
-	if len(lit) > 3 {
-		front |= uint32(lit[3]) << 24
+// wordOf returns the first word of text. Bytes behind the end count as 0.
+func wordOf(text []byte) uint64 {
+	if len(text) >= wordSize {
+		return binary.LittleEndian.Uint64(text)
 	}
-	return front
+	var padded [wordSize]byte
+	copy(padded[:], text)
+	return binary.LittleEndian.Uint64(padded[:])
 }
 
-// keyOf returns the eight bytes of text behind its front as a number. Numbers have the
-// order of the texts; bytes behind the end count as 0.
+// keyOf returns the eight bytes behind the first word of a text as a number. Numbers have
+// the order of the texts; bytes behind the end count as 0.
 func keyOf(text []byte) uint64 {
 	if len(text) >= keyEnd {
-		return binary.BigEndian.Uint64(text[frontEnd:])
+		return binary.BigEndian.Uint64(text[wordSize:])
 	}
-	var next [keyEnd - frontEnd]byte
-	if len(text) > frontEnd {
-		copy(next[:], text[frontEnd:])
+	var padded [keyEnd - wordSize]byte
+	if len(text) > wordSize {
+		copy(padded[:], text[wordSize:])
 	}
-	return binary.BigEndian.Uint64(next[:])
+	return binary.BigEndian.Uint64(padded[:])
 }
 
-// frontSet has a bit for the hash of each of some fronts.
-type frontSet [1 << 9]uint64
-
-func (s *frontSet) add(front uint32) {
-	h := front * spread
-	s[h>>23] |= 1 << (h >> 16 & 63)
-}
-
-// mayHave reports whether a front may be in the set: another one may have its hash.
-func (s *frontSet) mayHave(front uint32) bool {
-	h := front * spread
-	return s[h>>23]>>(h>>16&63)&1 != 0
-}
-
-// spread is a prime close to 2^32 divided by the golden ratio: times it, numbers that are
-// close lie far apart. The upper bits of the product are the best hash.
-const spread = 2654435761
-
-// headOf returns which chain the family of a front is in.
-func headOf(front uint32) uint32 { return front * spread >> 21 }
+// keyEnd is where the key of a text ends.
+const keyEnd = wordSize + 8
 
 // occurrence is where a literal lies.
 type occurrence struct{ literal, start, end int32 }
@@ -132,20 +124,40 @@ func (f *finder) find(dst []occurrence, text []byte, offset int) []occurrence {
 	front := uint32(text[0])<<8 | uint32(text[1])<<16 | uint32(text[2])<<24
 	for i, c := range text[3:] { // the last byte of the front at i
 		front = front>>8 | uint32(c)<<24
-		if short := front & 0xffffff; f.shorts.mayHave(short) {
-			dst = f.compare(dst, short, text[i:], offset+i)
+		if three := uint64(front & threeMask); f.threes.mayHave(three) {
+			dst = f.addBriefs(dst, three, three, offset+i)
 		}
-		if f.fronts.mayHave(front) {
-			dst = f.compare(dst, front, text[i:], offset+i)
+		if f.fronts.mayHave(uint64(front)) {
+			word := wordOf(text[i:])
+			dst = f.addBriefs(dst, uint64(front), word, offset+i)
+			if f.eights.mayHave(word) {
+				dst = f.addLong(dst, word, text[i:], offset+i)
+			}
 		}
 	}
-	end := len(text) - 3 // where only a literal of three bytes can be
-	return f.compare(dst, front>>8, text[end:], offset+end)
+	three := uint64(front >> 8) // behind it no other literal can begin
+	return f.addBriefs(dst, three, three, offset+len(text)-minLiteral)
 }
 
-// compare appends the literals with that front that text begins with.
-func (f *finder) compare(dst []occurrence, front uint32, text []byte, at int) []occurrence {
-	same := f.familyOf(front)
+// addBriefs appends the literals of less than eight bytes that have that front, and begin
+// the text at an offset, of which word is the first one.
+func (f *finder) addBriefs(dst []occurrence, front, word uint64, at int) []occurrence {
+	same := f.brief.of(front)
+	if same == nil {
+		return dst
+	}
+	for _, b := range f.briefs[same.from:same.to] {
+		if (b.word^word)<<(8*(wordSize-b.size)) == 0 {
+			dst = append(dst, occurrence{b.literal, int32(at), int32(at) + b.size})
+		}
+	}
+	return dst
+}
+
+// addLong appends the literals of eight bytes and more that text, whose first word is
+// given, begins with.
+func (f *finder) addLong(dst []occurrence, word uint64, text []byte, at int) []occurrence {
+	same := f.long.of(word)
 	if same == nil {
 		return dst
 	}
@@ -184,11 +196,54 @@ func (f *finder) lastUpTo(key uint64, same *family) int32 {
 	return i
 }
 
-// familyOf returns the family of a front; nil when there is none.
-func (f *finder) familyOf(front uint32) *family {
-	for next := f.heads[headOf(front)]; next > 0; {
-		same := &f.families[next-1]
-		if same.front == front {
+// hashSet has a bit for the hash of each of some words.
+type hashSet [1 << 9]uint64
+
+func (s *hashSet) add(word uint64) {
+	h := word * spread
+	s[h>>55] |= 1 << (h >> 49 & 63)
+}
+
+// mayHave reports whether a word may be in the set: another one may have its hash.
+func (s *hashSet) mayHave(word uint64) bool {
+	h := word * spread
+	return s[h>>55]>>(h>>49&63)&1 != 0
+}
+
+// spread is a prime close to 2^64 divided by the golden ratio: times it, numbers that are
+// close lie far apart. The upper bits of the product are the best hash.
+const spread = 11400714819323198549
+
+// families are literals that begin alike, in an order in which they are neighbours, and
+// found by how they begin.
+type families struct {
+	heads [1 << 11]int32 // by hash: 1 + the first family of a chain; 0 when there is none
+	list  []family
+}
+
+// family is the literals that begin with the same word or front.
+type family struct {
+	begin    uint64
+	from, to int32 // in that order
+	next     int32 // 1 + the next family of the chain; 0: none
+}
+
+// join adds literal i of the order, which follows all that have been added, to its family.
+func (f *families) join(begin uint64, i int32) {
+	if n := len(f.list); n > 0 && f.list[n-1].begin == begin {
+		f.list[n-1].to = i + 1
+		return
+	}
+	head := &f.heads[begin*spread>>53]
+	f.list = append(f.list, family{begin: begin, from: i, to: i + 1, next: *head})
+	*head = int32(len(f.list))
+}
+
+// of returns the family of a beginning; nil when there is none.
+func (f *families) of(begin uint64) *family {
+	for next := f.heads[begin*spread>>53]; next > 0; {
+		same := &f.list[next-1]
+		if same.begin == begin {
 			return same
 		}
 		next = same.next
