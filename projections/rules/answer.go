@@ -119,7 +119,7 @@ func appendJSONWords(dst, body []byte, all bool) []byte {
 			value := body[i+1 : end]
 			i = end
 			if rest := bytes.TrimLeft(body[min(end+1, len(body)):], " \n"); len(rest) > 0 && rest[0] == ':' {
-				telling = all || tellingKeys.has(bytes.ToLower(value))
+				telling = all || tellingKeys.hasFold(value)
 			} else if telling {
 				dst = appendWord(dst, start, value)
 			}

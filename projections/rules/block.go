@@ -72,7 +72,7 @@ func (l *line) score(inCall bool) int {
 // empty and best is the last report of work done, or -1.
 func (r *reading) decide() block {
 	best, top := -1, 0
-	inCall := r.phase() == events.PhaseCallTool && !r.exited() && !r.signalled() && !r.numbers[numberHTTPStatus].seen
+	inCall := r.phase() == events.PhaseCallTool && !r.exited() && !r.signalled() && !r.numbers[numberHTTPStatus].seen()
 	hangs := false
 	for i := range r.lines {
 		score := r.lines[i].score(inCall)

@@ -89,7 +89,7 @@ func (c *cache) key(e *events.Evidence) cacheKey {
 	}
 	for f := range v.numbers {
 		if !c.reads[f] {
-			v.numbers[f] = number{}
+			v.numbers[f] = unseen
 		}
 	}
 	return cacheKey{maphash.Comparable(c.seeds[0], v), maphash.Comparable(c.seeds[1], v)}

@@ -1,6 +1,10 @@
 package rules
 
-import "mcpledger/events"
+import (
+	"math"
+
+	"mcpledger/events"
+)
 
 // facts is what the evidence of one failure holds that is not text, by the fields that a
 // rule may match.
@@ -10,11 +14,13 @@ type facts struct {
 	flags   [flagFieldCount]bool
 }
 
-// number is one number of the evidence, 0 when it was not seen.
-type number struct {
-	value int64
-	seen  bool
-}
+// number is a number of the evidence, or unseen.
+type number int64
+
+// unseen stands for a number that was not seen.
+const unseen number = math.MinInt64
+
+func (n number) seen() bool { return n != unseen }
 
 // take fills f with the facts of evidence.
 func (f *facts) take(e *events.Evidence) {
@@ -26,26 +32,35 @@ func (f *facts) take(e *events.Evidence) {
 	f.enums[enumErrorKind] = string(e.ErrorKind)
 	f.enums[enumSignal] = e.Signal
 	f.enums[enumEndedBy] = string(e.EndedBy)
-	f.numbers = [numberFieldCount]number{}
-	if e.ExitCode != nil {
-		f.numbers[numberExitCode] = number{int64(*e.ExitCode), true}
-	}
-	f.numbers[numberHTTPStatus] = number{int64(e.HTTPStatus), e.HTTPStatus != 0}
-	if e.JSONRPCCode != nil {
-		f.numbers[numberJSONRPCCode] = number{int64(*e.JSONRPCCode), true}
-	}
-	f.numbers[numberElapsedMS] = number{e.ElapsedMS, e.ElapsedMS != 0}
-	f.numbers[numberLimitMS] = number{e.LimitMS, e.LimitMS != 0}
-	f.numbers[numberStderrBytes] = number{e.StderrBytes, true}
-	if e.StderrLastMS != nil {
-		f.numbers[numberStderrLastMS] = number{*e.StderrLastMS, true}
-	}
-	f.numbers[numberRetryAfterMS] = number{e.RetryAfterMS, e.RetryAfterMS != 0}
-	f.numbers[numberJunkLines].seen = true
+	f.numbers[numberExitCode] = numberAt(e.ExitCode)
+	f.numbers[numberHTTPStatus] = numberBut0(e.HTTPStatus)
+	f.numbers[numberJSONRPCCode] = numberAt(e.JSONRPCCode)
+	f.numbers[numberElapsedMS] = numberBut0(e.ElapsedMS)
+	f.numbers[numberLimitMS] = numberBut0(e.LimitMS)
+	f.numbers[numberStderrBytes] = number(e.StderrBytes)
+	f.numbers[numberStderrLastMS] = numberAt(e.StderrLastMS)
+	f.numbers[numberRetryAfterMS] = numberBut0(e.RetryAfterMS)
+	f.numbers[numberJunkLines] = 0
 	if e.StdoutJunk != nil {
-		f.numbers[numberJunkLines].value = e.StdoutJunk.Count
+		f.numbers[numberJunkLines] = number(e.StdoutJunk.Count)
 	}
 	f.flags[flagSessionSent], f.flags[flagDispatched] = e.SessionSent, e.Dispatched
+}
+
+// numberAt returns a number that is nil when it was not seen.
+func numberAt[T int | int64](n *T) number {
+	if n == nil {
+		return unseen
+	}
+	return number(*n)
+}
+
+// numberBut0 returns a number that is 0 when it was not seen.
+func numberBut0[T int | int64](n T) number {
+	if n == 0 {
+		return unseen
+	}
+	return number(n)
 }
 
 func (f *facts) phase() events.Phase { return events.Phase(f.enums[enumPhase]) }
@@ -53,7 +68,7 @@ func (f *facts) phase() events.Phase { return events.Phase(f.enums[enumPhase]) }
 func (f *facts) kind() events.ErrorKind { return events.ErrorKind(f.enums[enumErrorKind]) }
 
 // exited reports that a process ended with an exit code.
-func (f *facts) exited() bool { return f.numbers[numberExitCode].seen }
+func (f *facts) exited() bool { return f.numbers[numberExitCode].seen() }
 
 // signalled reports that a process was ended by a signal.
 func (f *facts) signalled() bool { return f.enums[enumSignal] != "" }

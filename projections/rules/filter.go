@@ -14,7 +14,7 @@ type filter struct {
 	uses       []use       // in one piece, since they are asked for in no order
 	places     []place     // by literal: where it is looked for
 	parts      []part      // of the conditions on texts
-	always     ruleBits    // the rules that can match whatever the text is
+	always     bitset      // the rules that can match whatever the text is
 	screen     screen      // of what is not text
 }
 
@@ -22,8 +22,17 @@ type filter struct {
 type use struct {
 	mask uint64 // the pattern's bit among those of its part
 	part int32
-	set  uint8 // 0: the literal is in pattern.literals; 1: in pattern.also
+	set  usedSet
 }
+
+// usedSet says which literals of a pattern one is of.
+type usedSet uint8
+
+const (
+	usedFirst usedSet = iota // pattern.literals
+	usedAlso                 // pattern.also
+	usedSets
+)
 
 // part is what the filter knows of some patterns of a textCondition, a bit each.
 type part struct {
@@ -46,6 +55,19 @@ const (
 	inBlocks                   // the copies of the lines
 )
 
+// soughtIn returns where the literals of a field are looked for; 0 for the fields that are
+// not looked through, since they are seldom asked for.
+func soughtIn(f textField) place {
+	switch f {
+	case textDecisive, textBlocks, textAny:
+		return inBlocks
+	case textStdout, textStderr, textMessage, textError:
+		return inFields
+	default:
+		return 0
+	}
+}
+
 // usesOf returns what a literal is looked for; nothing for a mere word of the lexicon.
 func (f *filter) usesOf(literal int32) []use {
 	return f.uses[f.from[literal]:f.from[literal+1]]
@@ -53,7 +75,7 @@ func (f *filter) usesOf(literal int32) []use {
 
 // newFilter builds the filter of a set's rules.
 func newFilter(s *Set) *filter {
-	f := &filter{always: newRuleBits(len(s.rules)), screen: newScreen(s.rules)}
+	f := &filter{always: newBitset(len(s.rules)), screen: newScreen(s.rules)}
 	b := filterBuilder{filter: f, sought: map[string][]sought{}}
 	for i := range s.rules {
 		r := &s.rules[i]
@@ -100,10 +122,7 @@ type sought struct {
 func (b *filterBuilder) matcher(m *matcher, best *textCondition, rule int32) {
 	for i := 0; m != nil && i < len(m.texts); i++ {
 		c := &m.texts[i]
-		at := inFields
-		if c.field == textDecisive || c.field == textBlocks || c.field == textAny {
-			at = inBlocks
-		}
+		at := soughtIn(c.field)
 		c.part = int32(len(b.parts))
 		for patterns := range slices.Chunk(c.patterns, partSize) {
 			known := part{rule: noRule}
@@ -113,14 +132,14 @@ func (b *filterBuilder) matcher(m *matcher, best *textCondition, rule int32) {
 			id := int32(len(b.parts))
 			for j, p := range patterns {
 				bit := uint64(1) << j
-				if p.literals.empty() || !scanned(c.field) {
+				if p.literals.empty() || at == 0 {
 					known.always |= bit
 				}
 				if p.also.empty() {
 					known.single |= bit
 				}
-				b.add(&p.literals, at, use{bit, id, 0})
-				b.add(&p.also, at, use{bit, id, 1})
+				b.add(&p.literals, at, use{bit, id, usedFirst})
+				b.add(&p.also, at, use{bit, id, usedAlso})
 			}
 			b.parts = append(b.parts, known)
 		}
@@ -129,7 +148,7 @@ func (b *filterBuilder) matcher(m *matcher, best *textCondition, rule int32) {
 
 func (b *filterBuilder) add(set *literalSet, at place, u use) {
 	for _, lit := range set.literals {
-		if !strings.Contains(lit, "\x00") { // no text has control codes
+		if at != 0 && !strings.Contains(lit, "\x00") { // no text has control codes
 			b.sought[lit] = append(b.sought[lit], sought{u, at, set})
 		}
 	}
@@ -142,7 +161,7 @@ func (m *matcher) selective() *textCondition {
 	var best *textCondition
 	length := 0
 	for i := range m.texts {
-		if !scanned(m.texts[i].field) {
+		if soughtIn(m.texts[i].field) == 0 {
 			continue
 		}
 		n := maxPatternBytes
@@ -154,15 +173,4 @@ func (m *matcher) selective() *textCondition {
 		}
 	}
 	return best
-}
-
-// scanned reports whether the field's text is looked through for literals: the blocks
-// and the texts that are cut into lines. The others are seldom asked for.
-func scanned(f textField) bool {
-	switch f {
-	case textDecisive, textBlocks, textAny, textStdout, textStderr, textMessage, textError:
-		return true
-	default:
-		return false
-	}
 }

@@ -17,7 +17,7 @@ func (h *hits) match(p *pattern, r *reading, f textField, s span) found {
 	switch {
 	case h.filter == nil:
 		return p.foundIf(p.re.regexp().Match(p.of(r, s)), s)
-	case p.literals.empty() || !scanned(f):
+	case p.literals.empty() || soughtIn(f) == 0:
 		may := p.possible(r, s) && p.literals.mayOccur(r.lower(s)) && p.also.mayOccur(r.lower(s))
 		return p.foundIf(may && p.re.matches(&r.tries, p.of(r, s)), s)
 	}

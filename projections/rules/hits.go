@@ -2,12 +2,12 @@ package rules
 
 // hits is where the literals of a filter occur in one reading.
 type hits struct {
-	filter  *filter  // nil: every rule can match, and every pattern is tried
-	rules   ruleBits // the rules that can match
+	filter  *filter // nil: every rule can match, and every pattern is tried
+	rules   bitset  // the rules that can match
 	list    []hit
 	last    []int32 // by literal: 1 + the index in list of its last hit; 0: none
 	seen    []seen  // by part of the filter
-	touched []int32 // the parts of which something was seen
+	touched bitset  // the parts of which something was seen
 }
 
 // hit is an occurrence of a literal in a reading's buffer.
@@ -16,9 +16,8 @@ type hit struct {
 	before int32 // 1 + the index of the hit of the same literal before it; 0: none
 }
 
-// seen says of which patterns of a part, a bit each, a literal was seen: of the set in
-// use.set.
-type seen [2]uint64
+// seen says of which patterns of a part, a bit each, a literal was seen, by usedSet.
+type seen [usedSets]uint64
 
 // worth returns which patterns of a part can match as far as literals tell.
 func (h *hits) worth(part int32) uint64 {
@@ -26,7 +25,7 @@ func (h *hits) worth(part int32) uint64 {
 		return ^uint64(0)
 	}
 	p, s := &h.filter.parts[part], &h.seen[part]
-	return s[0]&(s[1]|p.single) | p.always
+	return s[usedFirst]&(s[usedAlso]|p.single) | p.always
 }
 
 // find fills h with what f finds in the texts of r, for a set of so many rules.
@@ -34,10 +33,11 @@ func (h *hits) find(f *filter, r *reading, rules int) {
 	for i := range h.list {
 		h.last[h.list[i].literal] = 0
 	}
-	for _, part := range h.touched {
+	for part := range h.touched.all {
 		h.seen[part] = seen{}
 	}
-	h.filter, h.list, h.touched, h.rules = f, h.list[:0], h.touched[:0], h.rules[:0]
+	clear(h.touched)
+	h.filter, h.list, h.rules = f, h.list[:0], h.rules[:0]
 	if f == nil {
 		for range (rules + 63) / 64 {
 			h.rules = append(h.rules, ^uint64(0))
@@ -49,6 +49,7 @@ func (h *hits) find(f *filter, r *reading, rules int) {
 	}
 	if len(h.seen) < len(f.parts) {
 		h.seen = make([]seen, len(f.parts))
+		h.touched = newBitset(len(f.parts))
 	}
 	h.gather(r)
 	h.rules = append(h.rules, f.always...)
@@ -67,8 +68,8 @@ func (h *hits) findIn(r *reading, s span) {
 // pick adds the rules that can match as far as literals tell, and leaves out those that
 // cannot by what is not text.
 func (h *hits) pick(r *reading) {
-	for _, part := range h.touched {
-		if rule := h.filter.parts[part].rule; rule != noRule && h.worth(part) != 0 {
+	for part := range h.touched.all {
+		if rule := h.filter.parts[part].rule; rule != noRule && h.worth(int32(part)) != 0 {
 			h.rules.set(int(rule))
 		}
 	}
@@ -78,7 +79,7 @@ func (h *hits) pick(r *reading) {
 // gather adds the literals that were found on the lines, at their places in the fields
 // and in the copies of the lines, which are the texts that are looked through.
 func (h *hits) gather(r *reading) {
-	client, covered := r.fields[textError], false
+	client, covered := r.fields[textError], false // all of the client's lines are in its text, or none is
 	for i := range r.lines {
 		l := &r.lines[i]
 		covered = covered || client.start <= l.start && l.end <= client.end
@@ -124,13 +125,9 @@ func (h *hits) add(o occurrence) {
 	uses := h.filter.usesOf(o.literal)
 	for i := range uses {
 		u := &uses[i]
-		s := &all[u.part]
-		if *s == (seen{}) {
-			touched = append(touched, u.part)
-		}
-		s[u.set&1] |= u.mask
+		all[u.part][u.set%usedSets] |= u.mask
+		touched.set(int(u.part))
 	}
-	h.touched = touched
 }
 
 // anyIn reports whether a literal of the set occurs inside s, if it has any.

@@ -114,11 +114,11 @@ func (c *numberCondition) holds(r *reading) bool { return c.has(r.numbers[c.fiel
 
 // has reports whether the condition holds for a number, or for one that was not seen.
 func (c *numberCondition) has(n number) bool {
-	if !n.seen {
+	if !n.seen() {
 		return c.absent
 	}
 	for _, rng := range c.ranges {
-		if rng.from <= n.value && n.value <= rng.to {
+		if rng.from <= int64(n) && int64(n) <= rng.to {
 			return true
 		}
 	}

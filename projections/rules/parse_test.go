@@ -64,6 +64,9 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 		{"a pattern that looks ahead", withRules("  - {id: a, match: {text: '(?=x)a'}, class: auth, disposition: auth}\n"), "rule a: pattern: invalid or unsupported Perl syntax: \"(?=\"; RE2 cannot look ahead or behind"},
 		{"a pattern that looks behind", withRules("  - {id: a, match: {text: '(?<!x)a'}, class: auth, disposition: auth}\n"), "; RE2 cannot look ahead or behind"},
 		{"a pattern that refers to a group", withRules("  - {id: a, match: {text: '(a)\\1'}, class: auth, disposition: auth}\n"), "rule a: pattern: invalid escape sequence: \"\\\\1\"; RE2 cannot refer to what a group caught"},
+		{"a pattern that refers to a named group", withRules("  - {id: a, match: {text: '(?P<x>a)(?P=x)'}, class: auth, disposition: auth}\n"), "; RE2 cannot refer to what a group caught"},
+		{"a pattern that refers to a named group by its other form", withRules("  - {id: a, match: {text: '(?P<x>a)\\k<x>'}, class: auth, disposition: auth}\n"), "; RE2 cannot refer to what a group caught"},
+		{"a pattern with an atomic group", withRules("  - {id: a, match: {text: '(?>a)'}, class: auth, disposition: auth}\n"), "; RE2 has no atomic groups"},
 		{"a long pattern", withRules("  - {id: a, match: {text: '" + strings.Repeat("a", 1025) + "'}, class: auth, disposition: auth}\n"), "at most 1024 are allowed"},
 		{"a bad range", withRules("  - {id: a, match: {http_status: 500..400}, class: auth, disposition: auth}\n"), "\"500..400\" is no number and no range"},
 		{"a match without a condition", withRules("  - {id: a, match: {}, class: auth, disposition: auth}\n"), "rule a: a match without a condition"},
@@ -99,6 +102,15 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 				t.Errorf("errors.As gives %v, want the first fault", first)
 			}
 		})
+	}
+}
+
+func TestAFaultOfNoOtherEngineGetsNoSuchExplanation(t *testing.T) {
+	for _, source := range []string{`\x1`, `\x{110000}`, `\x{1`, `a**`, `(`} {
+		_, err := rules.Parse("test.yaml", []byte(withRules("  - {id: a, match: {text: '"+source+"'}, class: auth, disposition: auth}\n")))
+		if err == nil || strings.Contains(err.Error(), "RE2") {
+			t.Errorf("%s: got error %v, want one that does not speak of other engines", source, err)
+		}
 	}
 }
 

@@ -98,8 +98,10 @@ func beyondRE2(fault *syntax.Error) string {
 	switch {
 	case slices.ContainsFunc([]string{"(?=", "(?!", "(?<=", "(?<!"}, looks):
 		return "; RE2 cannot look ahead or behind"
-	case fault.Code == syntax.ErrInvalidEscape && isDigit(fault.Expr[len(fault.Expr)-1]):
+	case fault.Expr == `\k`, fault.Expr == "(?P", len(fault.Expr) == len(`\1`) && isDigit(fault.Expr[1]):
 		return "; RE2 cannot refer to what a group caught"
+	case looks("(?>"):
+		return "; RE2 has no atomic groups and needs none"
 	}
 	return ""
 }

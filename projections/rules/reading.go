@@ -201,7 +201,7 @@ func (r *reading) readExit() {
 			digits++
 		}
 		if digits > 0 {
-			r.numbers[numberExitCode] = number{n, true}
+			r.numbers[numberExitCode] = number(n)
 			return
 		}
 	}

@@ -16,22 +16,23 @@ type screen struct {
 type enumScreen struct {
 	field  enumField
 	values []string
-	rules  []ruleBits // by value, and at the end for any other
+	rules  []bitset // by value, and at the end for any other
 }
 
 type numberScreen struct {
 	field  numberField
-	bounds []int64    // in ascending order
-	rules  []ruleBits // by how many bounds are not greater than the number
-	absent ruleBits   // for a number that was not seen
+	bounds []int64  // in ascending order
+	rules  []bitset // by how many bounds are not greater than the number
+	absent bitset   // for a number that was not seen
 }
 
 type flagScreen struct {
 	field   flagField
-	yes, no ruleBits
+	yes, no bitset
 }
 
-// newScreen builds the screen of rules. It has no field that none of them asks for.
+// newScreen builds the screen of rules. It has no enumeration and no number that none of
+// them asks for.
 func newScreen(rules []rule) screen {
 	var s screen
 	for f := range enumFieldCount {
@@ -65,7 +66,7 @@ func newEnumScreen(rules []rule, f enumField) enumScreen {
 	}
 	slices.Sort(s.values)
 	s.values = slices.Compact(s.values)
-	for _, v := range append(s.values, otherValue) {
+	for _, v := range slices.Concat(s.values, []string{otherValue}) {
 		s.rules = append(s.rules, rulesWhere(rules, func(m *matcher) bool { return m.enumHolds(f, v) }))
 	}
 	return s
@@ -91,16 +92,17 @@ func newNumberScreen(rules []rule, f numberField) numberScreen {
 	}
 	slices.Sort(s.bounds)
 	s.bounds = slices.Compact(s.bounds)
-	for _, n := range append([]int64{math.MinInt64}, s.bounds...) {
-		s.rules = append(s.rules, rulesWhere(rules, func(m *matcher) bool { return m.numberHolds(f, number{n, true}) }))
+	for _, from := range slices.Concat([]int64{math.MinInt64}, s.bounds) {
+		n := max(number(from), unseen+1)
+		s.rules = append(s.rules, rulesWhere(rules, func(m *matcher) bool { return m.numberHolds(f, n) }))
 	}
-	s.absent = rulesWhere(rules, func(m *matcher) bool { return m.numberHolds(f, number{}) })
+	s.absent = rulesWhere(rules, func(m *matcher) bool { return m.numberHolds(f, unseen) })
 	return s
 }
 
 // rulesWhere returns the rules whose match holds.
-func rulesWhere(rules []rule, holds func(*matcher) bool) ruleBits {
-	out := newRuleBits(len(rules))
+func rulesWhere(rules []rule, holds func(*matcher) bool) bitset {
+	out := newBitset(len(rules))
 	for i := range rules {
 		if holds(&rules[i].match) {
 			out.set(i)
@@ -110,7 +112,7 @@ func rulesWhere(rules []rule, holds func(*matcher) bool) ruleBits {
 }
 
 // apply leaves those of some rules that can match.
-func (s *screen) apply(some ruleBits, r *reading) {
+func (s *screen) apply(some bitset, r *reading) {
 	for i := range s.enums {
 		e := &s.enums[i]
 		some.and(e.rules[e.index(r.enums[e.field])])
@@ -138,12 +140,12 @@ func (s *enumScreen) index(value string) int {
 	return len(s.values)
 }
 
-func (s *numberScreen) of(n number) ruleBits {
-	if !n.seen {
+func (s *numberScreen) of(n number) bitset {
+	if !n.seen() {
 		return s.absent
 	}
 	i := 0
-	for i < len(s.bounds) && s.bounds[i] <= n.value {
+	for i < len(s.bounds) && s.bounds[i] <= int64(n) {
 		i++
 	}
 	return s.rules[i]

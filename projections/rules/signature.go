@@ -27,7 +27,7 @@ func signatureOf(rule *rule, r *reading, d block) string {
 	told := d.from < d.to
 	signed := r.signed
 	part := func(s string) { signed = append(append(signed, s...), 0) }
-	number := func(f numberField) { signed = append(strconv.AppendInt(signed, r.numbers[f].value, 10), 0) }
+	count := func(n number) { signed = append(strconv.AppendInt(signed, int64(n), 10), 0) }
 	part(signatureVersion)
 	part(r.enums[enumPhase])
 	part(string(rule.class))
@@ -39,19 +39,19 @@ func signatureOf(rule *rule, r *reading, d block) string {
 		part(r.enums[enumErrorKind])
 	} else if !told {
 		if r.exited() {
-			number(numberExitCode)
+			count(r.numbers[numberExitCode])
 		}
 		part(r.enums[enumSignal])
 	}
-	number(numberHTTPStatus)
+	count(max(0, r.numbers[numberHTTPStatus]))
 	signed = append(append(signed, r.bytes(r.challenged("scope"))...), 0)
 	for _, name := range []string{"error", "error_description"} {
 		if said := r.challenged(name); said.start < said.end {
 			signed = append(r.appendScrubbed(signed, said, nil), 0)
 		}
 	}
-	if r.numbers[numberJSONRPCCode].seen && !r.hollowAnswer() {
-		number(numberJSONRPCCode)
+	if n := r.numbers[numberJSONRPCCode]; n.seen() && !r.hollowAnswer() {
+		count(n)
 	}
 	signed = r.appendTold(signed, d)
 	r.signed = signed

@@ -62,12 +62,12 @@ func (r *reading) appendPair(s span) (buf []byte, next int) {
 	if !ok {
 		return r.buf, next
 	}
-	key := bytes.ToLower(text[open+1 : end])
+	key := text[open+1 : end]
 	value = bytes.TrimLeft(value, " \n\"'")
 	switch n := lenToken(value); {
-	case statusKeys.has(key) && n == 3 && lenDigits(value) == n && (value[0] == '4' || value[0] == '5'):
+	case statusKeys.hasFold(key) && n == 3 && lenDigits(value) == n && (value[0] == '4' || value[0] == '5'):
 		return append(append(append(r.buf, "status "...), value[:n]...), '\n'), next
-	case kindKeys.has(key) && hasWords(value[:n]):
+	case kindKeys.hasFold(key) && hasWords(value[:n]):
 		return appendSpelled(r.buf, value[:n]), next
 	}
 	return r.buf, next
@@ -133,7 +133,7 @@ func namesFunction(code []byte) bool {
 	for n < len(code) && isLetter(code[n]) && !startsWord(code, n) {
 		n++
 	}
-	return functionVerbs.has(bytes.ToLower(code[:n]))
+	return functionVerbs.hasFold(code[:n])
 }
 
 // namers stand before the name of something, which is no code of an error.
@@ -155,7 +155,7 @@ func opensCode(before []byte) bool {
 		for from > 0 && isWordByte(word[from-1]) {
 			from--
 		}
-		return !namers.has(bytes.ToLower(word[from:]))
+		return !namers.hasFold(word[from:])
 	default:
 		return bytes.HasSuffix(before, []byte("："))
 	}

@@ -24,4 +24,17 @@ func (s *wordSet) has(w []byte) bool {
 	return len(w) > 0 && s.lengths[w[0]]&lengthBit(len(w)) != 0 && s.words[string(w)]
 }
 
+// hasFold is has for a word in any case of ASCII.
+func (s *wordSet) hasFold(w []byte) bool {
+	var low [maxWordBytes]byte
+	if len(w) > len(low) {
+		return false
+	}
+	lowerBytes(low[:], w)
+	return s.has(low[:len(w)])
+}
+
+// maxWordBytes bounds the words of a set.
+const maxWordBytes = 32
+
 func lengthBit(n int) uint32 { return 1 << min(n, 31) }
