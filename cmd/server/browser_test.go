@@ -28,6 +28,13 @@ type dashboardSeen struct {
 	BoldNames int      `json:"boldNames"`
 	Detail    string   `json:"detail"`
 	Errors    []string `json:"errors"`
+
+	WrongToken      string `json:"wrongToken"`      // where one signs in, after a token that is none
+	Refused         string `json:"refused"`         // in the details, after an act that was refused with "made up"
+	FocusAfterAct   string `json:"focusAfterAct"`   // the text of the element that has it
+	FocusAfterClose string `json:"focusAfterClose"` // of the details
+	ReasonFits      bool   `json:"reasonFits"`      // into a window of 360 pixels
+	Faults          string `json:"faults"`          // of the config
 }
 
 func TestE2EDashboardShowsEveryServerInABrowser(t *testing.T) {
@@ -37,6 +44,7 @@ func TestE2EDashboardShowsEveryServerInABrowser(t *testing.T) {
 		"aside":       map[string]any{"command": "server", "args": []string{"sample-server", "toolbox"}},
 		"broken":      map[string]any{"command": "server", "args": []string{"sample-server", "import-error"}},
 		"<b>bold</b>": map[string]any{"command": "server", "args": []string{"sample-server", "toolbox"}},
+		"":            map[string]any{"command": "server"},
 	})
 	service.settledTools(t, time.Minute)
 	token, err := access.ReadOperatorToken(filepath.Join(work, "data"))
@@ -65,6 +73,21 @@ func TestE2EDashboardShowsEveryServerInABrowser(t *testing.T) {
 	}
 	if strings.Contains(seen.Address, token) {
 		t.Error("the token stays in the address")
+	}
+	if !strings.Contains(seen.WrongToken, "the token is not known") {
+		t.Error("a token that is none is refused in silence")
+	}
+	if seen.Refused != "Refused: made up" {
+		t.Error("an act is refused in silence")
+	}
+	if seen.FocusAfterAct != "Discover now" || seen.FocusAfterClose != "broken" {
+		t.Error("who uses the keyboard loses the place")
+	}
+	if !seen.ReasonFits {
+		t.Error("a narrow window does not show why")
+	}
+	if !strings.Contains(seen.Faults, "a server has no name") {
+		t.Error("nothing tells what is wrong in the config")
 	}
 	if len(seen.Errors) > 0 {
 		t.Errorf("the browser complains: %q", seen.Errors)

@@ -3,7 +3,7 @@
 "use strict";
 
 const states = ["blocked", "skipped", "failed", "unreachable", "discovering", "ready", "disabled"];
-const view = { servers: [], state: "", open: "", roles: [], name: "" };
+const view = { servers: [], files: [], state: "", open: "", roles: [], name: "" };
 const $ = (id) => document.getElementById(id);
 
 // element makes an element with attributes and children; strings become text.
@@ -17,12 +17,15 @@ function element(tag, attributes = {}, ...children) {
   return made;
 }
 
+const keyed = (key) => document.querySelector(`[data-key="${CSS.escape(key)}"]`);
+
 // keepingFocus renders and gives the focus back to what stands in the place of the
-// element that had it.
+// element that had it, in the details to their close button if nothing does.
 function keepingFocus(render) {
   const key = document.activeElement && document.activeElement.dataset.key;
   render();
-  const again = key && document.querySelector(`[data-key="${CSS.escape(key)}"]`);
+  if (!key) return;
+  const again = keyed(key) || ($("detail").open && $("close"));
   if (again) again.focus();
 }
 
@@ -55,9 +58,12 @@ async function allPages(path) {
   return items;
 }
 
-function complain(error) {
-  $("notice").textContent = error ? error.message : "";
-  $("notice").hidden = !error;
+// tell shows a text in the element of that id, and hides the element without one. Each
+// place belongs to who writes there: what a person's wish came to stays until the next
+// wish, however often the page reads anew in between.
+function tell(id, text) {
+  if ($(id).textContent !== text) $(id).textContent = text;
+  $(id).hidden = !text;
 }
 
 // moment shows a time relative to now, and in full when pointed at.
@@ -87,18 +93,19 @@ function showStates() {
 function row(server) {
   const due = server.next_attempt_at && new Date(server.next_attempt_at) <= Date.now();
   const next = server.skip && server.skip.until === null ? "until cleared" : due ? "due" : moment(server.next_attempt_at);
+  const cell = (label, content, kind) => element("td", { "data-label": label, class: content ? kind : "none" }, content);
   return element("tr", {},
     element("th", { scope: "row" },
       element("button", {
         type: "button", "data-key": `server:${server.name}`, "aria-haspopup": "dialog", click: () => openDetail(server.name),
       }, server.name),
-      server.description && element("div", { class: "quiet" }, server.description)),
+      server.description && element("div", { class: "quiet description", title: server.description }, server.description)),
     element("td", {}, badge(server.state)),
     element("td", { class: "why" }, server.state_reason,
       server.cause && server.cause.hint ? element("div", { class: "quiet" }, server.cause.hint) : null),
-    element("td", {}, server.needs === "nothing" ? "" : server.needs),
-    element("td", {}, next),
-    element("td", { class: "number" }, toolsOf(server)));
+    cell("Needs", server.needs === "nothing" ? "" : server.needs, "word"),
+    cell("Next attempt", next, "word"),
+    cell("Tools", toolsOf(server), "number"));
 }
 
 // How many tools a server offers, and of how many that are known where its state keeps
@@ -119,18 +126,32 @@ function show() {
     $("servers").tBodies[0].replaceChildren(...shown.map(row));
   });
   $("empty").hidden = shown.length > 0;
-  $("empty").textContent = view.servers.length ? "No server fits." : "No server is configured.";
+  $("empty").textContent = view.servers.length ? "No server fits."
+    : ["No server is configured.", ...view.files.map((f) => `One that is added to ${f} is there as soon as the file is saved.`)].join(" ");
+}
+
+// showFaults tells what keeps the config, or entries of it, from being in force. What is
+// wrong with a server that is listed stands there.
+function showFaults(config) {
+  const listed = new Set(view.servers.map((s) => s.name));
+  const faults = config.errors.filter((e) => !listed.has(e.server));
+  const place = (e) => e.line ? `${e.file}, line ${e.line}, column ${e.column}` : e.file;
+  const lines = faults.map((e) => `${place(e)}: ${e.detail}`);
+  tell("faults", lines.length ? ["A part of the config is not in force:", ...lines].join("\n") : "");
 }
 
 async function refresh() {
   try {
-    view.servers = await allPages("/api/servers");
-    complain(null);
+    const [servers, config] = await Promise.all([allPages("/api/servers"), ask("/api/config")]);
+    view.servers = servers;
+    view.files = config.files;
+    showFaults(config);
     show();
     if (view.open) await showDetail();
+    tell("notice", "");
   } catch (error) {
     if (error.status === 401) $("sign-in").hidden = false;
-    complain(error);
+    tell("notice", error.message);
   }
 }
 
@@ -144,8 +165,16 @@ function openDetail(name) {
   view.open = name;
   $("detail-title").textContent = name;
   $("detail-body").replaceChildren(element("p", {}, "Loading…"));
+  tell("refusal", "");
   $("detail").showModal();
-  showDetail().catch(complain);
+  showDetail().catch((error) => tell("refusal", error.message));
+}
+
+function closedDetail() {
+  const name = view.open;
+  view.open = "";
+  const opener = keyed(`server:${name}`);
+  if (opener) opener.focus();
 }
 
 async function showDetail() {
@@ -166,6 +195,11 @@ async function showDetail() {
   });
 }
 
+// literal writes a value as JSON in which nothing hides: characters that turn the text
+// around them are escaped.
+const literal = (value) => JSON.stringify(value)
+  .replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
 const section = (title, content) => content ? [element("h3", {}, title), content] : [];
 
 function actions(server) {
@@ -176,8 +210,11 @@ function actions(server) {
   const act = (label, work) => element("button", {
     type: "button", "data-key": `act:${label}`,
     click: async (event) => {
-      event.target.disabled = true;
-      try { await work(); } catch (error) { complain(error); $("detail").close(); }
+      const button = event.currentTarget;
+      if (button.ariaBusy === "true") return; // a disabled one would lose the focus
+      button.ariaBusy = "true";
+      tell("refusal", "");
+      try { await work(); } catch (error) { tell("refusal", error.message); }
       await refresh();
     },
   }, label);
@@ -198,7 +235,7 @@ function facts(server, why) {
   add("Tools", toolsOf(server) && `${toolsOf(server)}, ${server.catalogue.source}`);
   add("Says it is", [server.server_info.name, server.server_info.version].filter(Boolean).join(" "));
   add("Transport", server.transport);
-  add("Entry", JSON.stringify(server.config));
+  add("Entry", literal(server.config));
   add("File", server.source_file);
   return list;
 }
@@ -233,10 +270,16 @@ async function signIn(token) {
   try {
     await send("POST", "/api/session", { token });
     $("sign-in").hidden = true;
-    complain(null);
+    tell("sign-in-refusal", "");
   } catch (error) {
-    complain(error);
+    tell("sign-in-refusal", error.message);
+    askForToken();
   }
+}
+
+function askForToken() {
+  $("sign-in").hidden = false;
+  $("token").focus();
 }
 
 async function showWho() {
@@ -245,7 +288,7 @@ async function showWho() {
   view.name = who.name;
   $("who").replaceChildren(who.name
     ? element("button", { type: "button", click: async () => { await ask("/api/session", { method: "DELETE" }); location.reload(); } }, `Sign out ${who.name}`)
-    : element("button", { type: "button", click: () => { $("sign-in").hidden = false; $("token").focus(); } }, "Sign in"));
+    : element("button", { type: "button", click: askForToken }, "Sign in"));
 }
 
 function follow() {
@@ -262,7 +305,7 @@ function follow() {
 async function start() {
   $("search").addEventListener("input", show);
   $("close").addEventListener("click", () => $("detail").close());
-  $("detail").addEventListener("close", () => { view.open = ""; });
+  $("detail").addEventListener("close", closedDetail);
   $("sign-in-form").addEventListener("submit", async (event) => {
     event.preventDefault();
     await signIn($("token").value);
@@ -276,7 +319,7 @@ async function start() {
     history.replaceState(null, "", location.pathname);
     await signIn(token);
   }
-  await showWho().catch(complain);
+  await showWho().catch((error) => tell("notice", error.message));
   await refresh();
   follow();
   setInterval(refresh, 30000); // skips end without an event

@@ -1,7 +1,8 @@
 // Opens the dashboard as a person does and prints what is on it as JSON.
 // usage: node dashboard.mjs CHROMIUM LINK SERVER
 // LINK is the one that the service prints at its start, SERVER one whose details are
-// to be opened. playwright-core is found by NODE_PATH.
+// to be opened and acted on; a refusal of that is made up. playwright-core is found by
+// NODE_PATH.
 import { createRequire } from "node:module";
 
 const { chromium } = createRequire(import.meta.url)("playwright-core");
@@ -13,19 +14,52 @@ try {
   page.setDefaultTimeout(20_000);
   const errors = [];
   page.on("pageerror", (error) => errors.push(String(error)));
-  page.on("console", (message) => { if (message.type() === "error") errors.push(message.text()); });
+  // The browser itself complains of every answer that is an error; those are wanted here.
+  const made = /status of 401|status of 409/;
+  page.on("console", (message) => {
+    if (message.type() === "error" && !made.test(message.text())) errors.push(message.text());
+  });
+  const reread = () => page.waitForResponse((answer) => new URL(answer.url()).pathname === "/api/servers");
+  const focused = () => page.evaluate(() => document.activeElement.textContent);
+
+  // Signed in with a token that is none. The page reads anew behind that.
+  const wrong = new URL(link);
+  wrong.hash = "#token=mcpledger_none";
+  await Promise.all([reread(), page.goto(wrong.href)]);
+  await page.waitForSelector("#servers tbody tr");
+  const wrongToken = await page.locator("#sign-in").innerText();
+  await page.goto("about:blank");
 
   await page.goto(link);
   await page.waitForSelector("#servers tbody tr");
   await page.getByRole("button", { name: /^Sign out/ }).waitFor();
   const rows = await page.locator("#servers tbody tr").allInnerTexts();
   const boldNames = await page.locator("#servers b").count();
+  const faults = await page.locator("#faults").innerText();
   const address = page.url();
 
   await page.locator("#servers tbody").getByRole("button", { name: server, exact: true }).click();
   await page.getByRole("dialog").getByText("discovery.failed").first().waitFor();
   const detail = await page.getByRole("dialog").innerText();
-  console.log(JSON.stringify({ address, rows, boldNames, detail, errors }));
+
+  await page.route("**/discover", (route) => route.fulfill({
+    status: 409, contentType: "application/problem+json", body: JSON.stringify({ title: "Refused", detail: "made up" }),
+  }));
+  const act = page.getByRole("dialog").getByRole("button", { name: "Discover now" });
+  await Promise.all([reread(), act.press("Enter")]);
+  await page.getByRole("dialog").getByRole("alert").waitFor();
+  await Promise.all([reread(), page.evaluate(() => refresh())]);
+  const refused = await page.getByRole("dialog").getByRole("alert").innerText();
+  const focusAfterAct = await focused();
+  await page.keyboard.press("Escape");
+  const focusAfterClose = await focused();
+
+  await page.setViewportSize({ width: 360, height: 740 });
+  const why = await page.locator("#servers tbody tr td.why").first().boundingBox();
+  const reasonFits = why.x >= 0 && why.x + why.width <= 360;
+  console.log(JSON.stringify({
+    address, rows, boldNames, detail, errors, wrongToken, refused, focusAfterAct, focusAfterClose, reasonFits, faults,
+  }));
 } finally {
   await browser.close();
 }
