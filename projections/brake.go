@@ -43,7 +43,8 @@ func (s *State) Braked(name events.ServerName, caller, tool, argumentsHash strin
 	}
 	f, known := srv.present().Brakes[brakeKey(caller, tool, argumentsHash)]
 	until := f.LastAt.Add(policy.For)
-	if !known || f.Count < policy.Failures || !now.Before(until) {
+	// One that seems to begin later than it lasts is of a clock that was set back since.
+	if !known || f.Count < policy.Failures || !now.Before(until) || f.LastAt.Sub(now) > policy.For {
 		return Braked{}, false
 	}
 	return Braked{Failures: f.Count, Since: f.FirstAt, Until: until, Text: f.Text}, true

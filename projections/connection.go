@@ -178,7 +178,7 @@ func (c *connection) fineBefore(runID string, at time.Time) bool {
 	if c.inRun(runID) {
 		before = c.Before
 	}
-	return before.AnyCount == 0 || (before.Skip == nil && at.Sub(before.AnySince) <= rowBegan)
+	return before.AnyCount == 0 || (before.Skip == nil && apart(before.AnySince, at) <= rowBegan)
 }
 
 func (c *connection) succeeded(e events.Event, d events.DiscoverySucceeded, start events.Sequence) {

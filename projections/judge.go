@@ -29,7 +29,10 @@ func (t tally) judge(f failure) (skip *Skip, note string) {
 		return t.Skip, "tried while it was skipped: the skip stays as it was"
 	case t.Skip != nil && policy.After > 0:
 		// The probe failed, with whatever signature: one rung up.
-		next.FirstAt, next.Since = t.Skip.FirstAt, t.Skip.Since
+		next.FirstAt = t.Skip.FirstAt
+		if !isAhead(t.Skip.Since, at) { // else the one renewed would be over, too
+			next.Since = t.Skip.Since
+		}
 		next.Rung = t.Skip.Rung + 1
 		if t.Skip.Reason == SkipAnyFailures && !alike.makesSkip() {
 			next.Reason, policy = SkipAnyFailures, f.any

@@ -48,7 +48,7 @@ func (k *contacts) note(name events.ServerName, c contact) {
 		k.Of = map[events.ServerName]contact{}
 	}
 	k.Of[name] = c
-	if c.At.Sub(k.Swept).Abs() > outageWindow {
+	if apart(k.Swept, c.At) > outageWindow {
 		k.sweep(c.At)
 	}
 }
@@ -56,7 +56,7 @@ func (k *contacts) note(name events.ServerName, c contact) {
 // sweep takes away the contacts that are over at a time.
 func (k *contacts) sweep(at time.Time) {
 	k.Swept = at
-	maps.DeleteFunc(k.Of, func(_ events.ServerName, c contact) bool { return c.At.Before(at.Add(-outageWindow)) })
+	maps.DeleteFunc(k.Of, func(_ events.ServerName, c contact) bool { return apart(c.At, at) > outageWindow })
 }
 
 // together reports whether what failed is enough to be the fault of none.
@@ -83,7 +83,7 @@ func (s *State) witnessed(e events.Event, c *connection, fine, failed bool) {
 		return
 	}
 	s.b.Contacts.sweep(at)
-	if s.b.Contacts.together() || at.Sub(s.b.Outage) <= outageLasts {
+	if s.b.Contacts.together() || apart(s.b.Outage, at) <= outageLasts {
 		s.b.Outage = at
 		s.excuse()
 	}
@@ -111,7 +111,7 @@ func (t tally) excuse(l Link) tally {
 	if since.IsZero() {
 		since = t.AnySince
 	}
-	if l.Time.Sub(since) > excuseLimit {
+	if apart(since, l.Time) > excuseLimit {
 		return t
 	}
 	chain := slices.Clone(t.Chain)
@@ -122,6 +122,10 @@ func (t tally) excuse(l Link) tally {
 	}
 	return tally{FailedRuns: t.FailedRuns, Pardons: t.Pardons, ExcusedSince: since, Chain: chain}
 }
+
+// apart returns how far two times are from each other, whichever comes first: a clock
+// may have been set back between them.
+func apart(a, b time.Time) time.Duration { return b.Sub(a).Abs() }
 
 // byOutage reports whether an outage explains a failure of this class.
 func byOutage(c rules.Class) bool {

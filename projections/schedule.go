@@ -52,21 +52,21 @@ func (s *State) dueConnection(name events.ServerName, srv *server, c *connection
 	switch {
 	case skip != nil && skip.Ended != "":
 		return Due{At: now, Trigger: skip.Ended}
-	case skip != nil && skip.Since.After(now.Add(clockSlack)):
+	case skip != nil && isAhead(skip.Since, now):
 		return Due{At: now, Trigger: events.TriggerSkipExpired}
 	case skip != nil:
 		return Due{At: skip.Until, Trigger: events.TriggerSkipExpired}
 	case c.Gate != nil:
 		wait := doubling(gateCheckFirst, gateCheckMost, c.Gate.Checks)
-		return Due{At: later(c.Gate.Since, c.SettledAt).Add(spread(wait)), Trigger: events.TriggerCheck}
+		return Due{At: after(spread(wait), now, c.Gate.Since, c.SettledAt), Trigger: events.TriggerCheck}
 	case c.Settled == "":
 		return Due{At: now, Trigger: s.firstTrigger(srv)}
 	case c.Settled == OutcomeFailed:
-		return s.dueAfterFailure(c, entry.Catalogue != nil && overNetwork, spread)
+		return s.dueAfterFailure(c, now, entry.Catalogue != nil && overNetwork, spread)
 	case !entry.EmptyAt.IsZero():
-		return Due{At: entry.EmptyAt.Add(emptyListRecheck), Trigger: events.TriggerCheck}
+		return Due{At: after(emptyListRecheck, now, entry.EmptyAt), Trigger: events.TriggerCheck}
 	case overNetwork:
-		return Due{At: later(c.VerifiedAt, s.b.StartedAt).Add(spread(checkInterval)), Trigger: events.TriggerCheck}
+		return Due{At: after(spread(checkInterval), now, c.VerifiedAt, s.b.StartedAt), Trigger: events.TriggerCheck}
 	}
 	// A stdio server that is ready is not started to look.
 	return Due{At: never, Trigger: events.TriggerCheck}
@@ -75,16 +75,32 @@ func (s *State) dueConnection(name events.ServerName, srv *server, c *connection
 // never is a time no service lives to see.
 var never = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func (s *State) dueAfterFailure(c *connection, checked bool, spread func(time.Duration) time.Duration) Due {
+func (s *State) dueAfterFailure(c *connection, now time.Time, checked bool, spread func(time.Duration) time.Duration) Due {
 	if c.SettledIn < s.b.Start {
-		return Due{At: s.b.StartedAt, Trigger: events.TriggerStartup}
+		return Due{At: after(0, now, s.b.StartedAt), Trigger: events.TriggerStartup}
 	}
 	runs := max(c.Tally.FailedRuns, 1)
 	wait, trigger := retryWaits[min(runs, len(retryWaits))-1], events.TriggerRetry
 	if checked {
 		wait, trigger = doubling(checkRetryFirst, checkRetryMost, runs-1), events.TriggerCheck
 	}
-	return Due{At: c.SettledAt.Add(max(spread(wait), c.RetryAfter)), Trigger: trigger}
+	return Due{At: after(max(spread(wait), c.RetryAfter), now, c.SettledAt), Trigger: trigger}
+}
+
+// after returns the end of a wait that began at the latest of the times given. Those
+// ahead of now are of a clock that was set back since, and say nothing; the wait is over
+// when no other is left.
+func after(wait time.Duration, now time.Time, times ...time.Time) time.Time {
+	var began time.Time
+	for _, t := range times {
+		if !isAhead(t, now) {
+			began = later(began, t)
+		}
+	}
+	if began.IsZero() {
+		return now
+	}
+	return began.Add(wait)
 }
 
 // firstTrigger tells a server that was there at start from one that a change of the

@@ -10,7 +10,7 @@ import (
 
 // FoldVersion names the shape and meaning of a State's snapshot. A snapshot of
 // another version is not used.
-const FoldVersion = "5"
+const FoldVersion = "6"
 
 // State is what the events up to one place in the log add up to under one rule
 // set. It is not safe for concurrent use; the Engine guards the live one.

@@ -54,13 +54,16 @@ type Skip struct {
 	Note  string         `json:"note,omitempty"` // a pin's reason
 }
 
-// clockSlack is how far ahead of now a skip may seem to begin. More means that the
-// clock was wrong when it began, and the skip is over.
+// clockSlack is how far ahead of now a thing may seem to have happened.
 const clockSlack = 5 * time.Minute
 
-// ActiveAt reports whether the skip holds at now.
+// isAhead reports whether t lies so far ahead of now that the clock was wrong then.
+func isAhead(t, now time.Time) bool { return t.After(now.Add(clockSlack)) }
+
+// ActiveAt reports whether the skip holds at now. One that the rules made while the
+// clock was ahead is over when that is right again; a pin holds until its time.
 func (s *Skip) ActiveAt(now time.Time) bool {
-	if s == nil || s.Ended != "" || s.Since.After(now.Add(clockSlack)) {
+	if s == nil || s.Ended != "" || s.Reason != SkipPinned && isAhead(s.Since, now) {
 		return false
 	}
 	return s.Until.IsZero() || now.Before(s.Until)
