@@ -175,7 +175,11 @@ func (s *Service) attemptServer(ctx context.Context, r *run, srv *config.Server)
 	if ctx.Err() != nil { // it waited for others, and the service stops
 		return projections.OutcomeCancelled
 	}
-	end, err := s.turns.take(ctx)
+	take := s.turns.take
+	if s.lastedLong(srv.Name) && !r.request.isAwaited() {
+		take = s.turns.takeBeside
+	}
+	end, err := take(ctx)
 	if err != nil {
 		return projections.OutcomeCancelled
 	}
@@ -194,6 +198,24 @@ func (s *Service) attemptServer(ctx context.Context, r *run, srv *config.Server)
 			return outcome
 		}
 	}
+}
+
+// isAwaited reports whether somebody waits for the one server that is asked for.
+func (r request) isAwaited() bool {
+	return len(r.servers) == 1 && (r.trigger == events.TriggerManual || r.trigger == events.TriggerOnUse)
+}
+
+// lastedLong reports whether the last attempt on a server lasted so long that it gave its
+// turn away, and ended without an answer.
+func (s *Service) lastedLong(name events.ServerName) bool {
+	var last *projections.Attempt
+	now := s.now()
+	err := s.engine.View(func(st *projections.State) {
+		v, _ := st.Server(name, now)
+		last = v.Last
+	})
+	return err == nil && last != nil && last.Outcome != projections.OutcomeSucceeded &&
+		time.Duration(last.DurationMS)*time.Millisecond >= s.turns.giveWay
 }
 
 // probing reports whether an attempt on the server now goes past a skip.

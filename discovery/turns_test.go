@@ -60,3 +60,46 @@ func TestAttemptsThatLastLongAreBoundedToo(t *testing.T) {
 		t.Errorf("a fifth attempt began while four hung, where one is made at a time: ended %v, begun %v", given, taken)
 	}
 }
+
+// awaitStarts waits until so many attempts were begun in the whole life of the log.
+func (r *running) awaitStarts(n int) {
+	r.w.t.Helper()
+	r.await("hangs-0", fmt.Sprintf("%d starts of all", n), func(projections.Server) bool {
+		return len(r.recorded("", events.TypeDiscoveryStarted)) >= n
+	})
+}
+
+func TestServersThatHungBeforeLeaveRoomForOthers(t *testing.T) {
+	w := newWorld(t)
+	w.parallel, w.giveWay = 1, time.Millisecond
+	w.hanging(4).stop()
+	r := w.start()
+	r.awaitStarts(4 + 2)
+	w.program("new", mcptest.Fake{})
+	r.reload()
+	r.awaitState("new", projections.StateReady)
+	if n := len(r.recorded("", events.TypeDiscoveryStarted)); n != 4+2+1 {
+		t.Errorf("%d attempts were begun since the start, want those on two that hung and on the new one", n-4)
+	}
+}
+
+func TestAPersonNeedNotWaitForWhatHungBefore(t *testing.T) {
+	w := newWorld(t)
+	w.parallel, w.giveWay = 2, time.Millisecond
+	w.hanging(6).stop()
+	w.held = make(chan struct{})
+	defer close(w.held)
+	r := w.start()
+	names := make([]events.ServerName, 6)
+	for i := range names {
+		names[i] = events.ServerName(fmt.Sprintf("hangs-%d", i))
+	}
+	for _, asked := range [][]events.ServerName{names[:5], names[5:]} {
+		if _, err := r.Discover(t.Context(), asked, "", "tester"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.await("hangs-5", "its second start", func(projections.Server) bool {
+		return len(r.recorded("hangs-5", events.TypeDiscoveryStarted)) == 2
+	})
+}
