@@ -30,7 +30,7 @@ type failure struct {
 	Server        events.ServerName `json:"server,omitempty"`
 	Dispatched    bool              `json:"dispatched"` // the call may have reached the server
 	Class         rules.Class       `json:"class,omitempty"`
-	Needs         projections.Needs `json:"needs,omitempty"` // of a server that takes no calls
+	Needs         projections.Needs `json:"needs,omitempty"` // of a server that takes no calls, or cannot be started or reached
 	Since         *time.Time        `json:"since,omitempty"`
 	ClearsOn      []string          `json:"clears_on,omitempty"`
 	RetryAfterMS  int64             `json:"retry_after_ms,omitempty"`
@@ -85,7 +85,7 @@ func (x *exchange) explain(server events.ServerName, out discovery.CallOutcome) 
 		Server: server, Code: out.Failure.Code, Class: out.Failure.Class, Dispatched: out.Dispatched,
 		ClearsOn: out.Failure.ClearsOn, RetryAfterMS: out.Failure.RetryAfter.Milliseconds(),
 		CallID: out.CallID, EventID: out.EventID, UntrustedText: untrusted(out.Failure.Detail),
-		Sentence: sentence(out.Failure),
+		Sentence: sentence(out),
 	}
 	if !out.Failure.Since.IsZero() {
 		f.Since = &out.Failure.Since
@@ -100,7 +100,7 @@ func (x *exchange) explain(server events.ServerName, out discovery.CallOutcome) 
 	default:
 		f.Sentence += " Nothing was sent."
 	}
-	if v, known := x.view.gateway.serverNow(server); known && f.closed() {
+	if v, known := x.view.gateway.serverNow(server); known && (f.closed() || f.unopened(v)) {
 		if f.Code == discovery.CodeSkipped && v.Skip != nil {
 			f.Sentence = skipSentence(v.Skip) + " Nothing was sent."
 		}
@@ -118,6 +118,19 @@ func (f failure) closed() bool {
 		return true
 	}
 	return false
+}
+
+// unopened reports whether the call found no way to a server that failed before: it
+// cannot be started or reached, by the next call neither.
+func (f failure) unopened(v projections.Server) bool {
+	if f.Dispatched || v.State != projections.StateFailed && v.State != projections.StateUnreachable {
+		return false
+	}
+	switch f.Code {
+	case discovery.CodeToolNotFound, discovery.CodeBusy, discovery.CodeBraked, discovery.CodeCancelled:
+		return false
+	}
+	return true
 }
 
 // sentences say what a code means. They hold no word of a server.
@@ -143,8 +156,11 @@ var sentences = map[string]string{
 	discovery.CodeToolNotFound:      "The server has no tool of that name any more; list the tools anew.",
 }
 
-func sentence(f *discovery.CallFailure) string {
+func sentence(out discovery.CallOutcome) string {
+	f := out.Failure
 	switch {
+	case f.Code == discovery.CodeProcessExited && !out.Dispatched:
+		return "The server's process ended before it could take the call."
 	case f.Code == discovery.CodeRemoteStatus:
 		return fmt.Sprintf("The server answered with HTTP status %d.", f.Evidence.HTTPStatus)
 	case f.Code == discovery.CodeProcessExited && f.Evidence.ExitCode != nil:

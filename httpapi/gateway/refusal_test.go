@@ -47,7 +47,7 @@ func TestACallThatCannotBeMadeSaysWhy(t *testing.T) {
 			{"a 401", "locked__echo", "auth_required", "wants a login"},
 			{"a disabled server", "off__anything", "disabled", "disabled in its config"},
 			{"a variable that is not set", "unset__anything", "missing_credentials", "is not set"},
-			{"a program that dies at start", "dead__echo", "", "(code "},
+			{"a program that dies at start", "dead__echo", "", "Nothing was sent. Somebody has to install what it needs."},
 			{"a tool that is no more", "one__gone", "tool_not_found", "no tool of that name any more"},
 			{"a tool that the config leaves out", "one__environ", "tool_not_found", "no tool of that name any more"},
 			{"a server that is not there", "nobody__echo", "tool_not_found", "No server of that name"},
@@ -82,6 +82,25 @@ func TestACallThatAServerRefusesIsNotSaidToBeCarriedOut(t *testing.T) {
 		text, f := failureOf(t, r)
 		if f["dispatched"] != true || !strings.Contains(text, "The call was sent, and the server refused it.") || strings.Contains(text, "carried") {
 			t.Errorf("status %d: %q, %v", status, text, f)
+		}
+	}
+}
+
+// The agent that is told that the next call starts the program anew calls again.
+func TestAProgramThatCannotBeStartedIsNotSaidToComeBack(t *testing.T) {
+	w := newWorld(t)
+	w.program("dead", mcptest.Fake{Fault: mcptest.Exit, ExitCode: 1, Stderr: "ModuleNotFoundError: No module named 'frobnicate'\n"})
+	w.start()
+	w.await("dead", projections.StateFailed)
+	s := w.connect(modern, "")
+	for range 2 { // the second is refused at once, unless it comes late
+		r, err := s.CallTool(context.Background(), &mcp.CallToolParams{Name: "dead__echo"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, f := failureOf(t, r)
+		if f["code"] != "process_exited" && f["code"] != "not_connected" || f["needs"] != "dependency" || strings.Contains(text, "anew") {
+			t.Errorf("%q, %v, want what it needs, and no word of a new start", text, f)
 		}
 	}
 }
