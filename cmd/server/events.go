@@ -13,7 +13,7 @@ import (
 
 func (p *program) eventsCommand() *cobra.Command {
 	var server, eventType string
-	var since time.Time
+	var since, until time.Time
 	var after int64
 	var limit int
 	var follow bool
@@ -29,6 +29,7 @@ func (p *program) eventsCommand() *cobra.Command {
 	cmd.Flags().StringVar(&server, "server", "", "only events about this `server`")
 	cmd.Flags().Var(choice(&eventType, events.Types()...), "type", "only events of this `type`, such as discovery.failed")
 	cmd.Flags().Var(timeOf(&since, p.now), "since", "only from this `time` on, such as 2026-03-04T12:00:00Z, or 2h for two hours ago")
+	cmd.Flags().Var(timeOf(&until, p.now), "until", "only before this `time`")
 	cmd.Flags().Var(wholeNumber(&after, 0, 0), "after", "only events after this `sequence`")
 	cmd.Flags().BoolVar(&follow, "follow", false, "print new events as they come, until interrupted")
 	listLimit(cmd, &limit)
@@ -38,8 +39,8 @@ func (p *program) eventsCommand() *cobra.Command {
 			q.Set("after", strconv.FormatInt(after, 10))
 		}
 		if follow {
-			if !since.IsZero() {
-				return usagef("--follow shows what comes, so it does not take --since; --after begins it earlier")
+			if !since.IsZero() || !until.IsZero() {
+				return usagef("--follow shows what comes, so it takes neither --since nor --until; --after begins it earlier")
 			}
 			only := func(e api.Event) bool {
 				return (server == "" || string(e.Subject) == server) && (eventType == "" || string(e.Type) == eventType)
@@ -50,6 +51,7 @@ func (p *program) eventsCommand() *cobra.Command {
 		set(q, "server", server)
 		set(q, "type", eventType)
 		set(q, "since", timeParameter(since))
+		set(q, "until", timeParameter(until))
 		return printList(p, cmd, "/api/events", q, limit, p.printEvents)
 	}
 	return cmd
