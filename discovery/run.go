@@ -205,17 +205,13 @@ func (r request) isAwaited() bool {
 	return len(r.servers) == 1 && (r.trigger == events.TriggerManual || r.trigger == events.TriggerOnUse)
 }
 
-// lastedLong reports whether the last attempt on a server lasted so long that it gave its
-// turn away, and ended without an answer.
+// lastedLong reports whether attempts on a server lasted in vain for so long, since it
+// last answered, that a turn is given away.
 func (s *Service) lastedLong(name events.ServerName) bool {
-	var last *projections.Attempt
+	var v projections.Server
 	now := s.now()
-	err := s.engine.View(func(st *projections.State) {
-		v, _ := st.Server(name, now)
-		last = v.Last
-	})
-	return err == nil && last != nil && last.Outcome != projections.OutcomeSucceeded &&
-		time.Duration(last.DurationMS)*time.Millisecond >= s.turns.giveWay
+	err := s.engine.View(func(st *projections.State) { v, _ = st.Server(name, now) })
+	return err == nil && v.InVain >= s.turns.giveWay
 }
 
 // probing reports whether an attempt on the server now goes past a skip.

@@ -98,6 +98,9 @@ type connection struct {
 	Brakes map[string]failingCall `json:"brakes,omitempty"` // by brakeKey
 
 	Last *Attempt `json:"last,omitempty"`
+	// InVain is how long the last attempt that failed lasted, or one after it that was
+	// cancelled when it had lasted longer; 0 after a success.
+	InVain time.Duration `json:"in_vain,omitempty"`
 	// Settled is the outcome of the last attempt that came to an end by itself, or with
 	// the service more than once; SettledAt is when, SettledIn the service start it fell
 	// in, or any place between that start and the next.
@@ -189,7 +192,7 @@ func (c *connection) succeeded(e events.Event, d events.DiscoverySucceeded, star
 	c.Reachability = Reachable
 	c.VerifiedAt = at
 	c.Cause = nil
-	c.RetryAfter = 0
+	c.RetryAfter, c.InVain = 0, 0
 	c.ProtocolVersion, c.ServerInfo = d.ProtocolVersion, d.ServerInfo
 	c.admitted(a, at)
 	c.settle(OutcomeSucceeded, at, start)
@@ -214,6 +217,7 @@ func (c *connection) failed(e events.Event, d events.DiscoveryFailed, v rules.Ve
 	c.Cause = &cause
 	c.Reachability, c.Authorization = axes(c.Reachability, c.Authorization, d.Evidence, v)
 	c.RetryAfter = min(time.Duration(d.Evidence.RetryAfterMS)*time.Millisecond, time.Hour)
+	c.InVain = time.Duration(d.Evidence.ElapsedMS) * time.Millisecond
 	c.gateStays()
 	c.settle(OutcomeFailed, at, start)
 	c.Last = &Attempt{
@@ -229,6 +233,7 @@ func (c *connection) cancelled(e events.Event, d events.DiscoveryCancelled) {
 		note += " (" + d.Reason + ")"
 	}
 	c.Tally = c.Tally.note(link(e), RoleNotCounted, note)
+	c.InVain = max(c.InVain, time.Duration(d.ElapsedMS)*time.Millisecond)
 	c.Last = &Attempt{EventID: e.ID, At: e.HappenedAt(), Trigger: a.Trigger, Outcome: OutcomeCancelled, DurationMS: d.ElapsedMS}
 }
 

@@ -31,3 +31,28 @@ func TestOnlyTheServicesOwnAttemptsSpaceItsRetries(t *testing.T) {
 		})
 	}
 }
+
+// A start that is stopped at once says nothing of how long a server hangs.
+func TestHowLongAttemptsLastedInVain(t *testing.T) {
+	timeout := func(ms int64) events.DiscoveryFailed {
+		return events.DiscoveryFailed{Evidence: events.Evidence{Phase: events.PhaseHandshake, ErrorKind: events.KindTimeoutStart, ElapsedMS: ms}}
+	}
+	stopped := func(ms int64) events.DiscoveryCancelled { return events.DiscoveryCancelled{ElapsedMS: ms} }
+	h := newHistory()
+	for _, c := range []struct {
+		outcome events.Data
+		want    time.Duration
+	}{
+		{stopped(9_000), 9 * time.Second},
+		{timeout(60_000), time.Minute},
+		{stopped(100), time.Minute},
+		{timeout(50), 50 * time.Millisecond},
+		{stopped(7_000), 7 * time.Second},
+		{succeeds, 0},
+	} {
+		h.attempt(events.TriggerRetry, c.outcome)
+		if got := h.server(t).InVain; got != c.want {
+			t.Errorf("after %+v it is %s, want %s", c.outcome, got, c.want)
+		}
+	}
+}

@@ -75,6 +75,9 @@ type Server struct {
 	Gate     *Gate
 	Streak   *Streak
 	Last     *Attempt
+	// InVain is how long the last attempt that failed lasted, or one after it that was
+	// cancelled when it had lasted longer; 0 after a success, and before any.
+	InVain time.Duration
 	// NextAttempt is zero when only a change or a person brings one about.
 	NextAttempt     time.Time
 	NextTrigger     events.Trigger
@@ -144,7 +147,7 @@ func (s *State) view(source string, name events.ServerName, srv *server, now tim
 	v := Server{
 		Name: name, Source: source, FromReports: source != s.b.Own, ConfigKey: srv.Current,
 		Reachability: c.Reachability, Authorization: c.Authorization,
-		Cause: c.Cause, Skip: srv.activeSkip(now), Gate: c.Gate, Last: c.Last,
+		Cause: c.Cause, Skip: srv.activeSkip(now), Gate: c.Gate, Last: c.Last, InVain: c.InVain,
 		VerifiedAt: c.VerifiedAt, Catalogue: srv.known().Catalogue,
 		ProtocolVersion: c.ProtocolVersion, ServerInfo: c.ServerInfo, Stats: srv.stats(),
 		Chain: c.Tally.Chain, UnderWay: source == s.b.Own && len(c.Open) > 0,
