@@ -24,6 +24,8 @@ type reading struct {
 	tries       backtracker // of patterns
 	found       []found     // where the texts' conditions of the rule that matched last do
 	foundBefore []found     // and at the look before
+	picked      span        // see pickedPort
+	soughtPort  bool        // picked is known
 	signed      []byte      // what the signature is made of
 	shown       []byte      // what people are shown
 }
@@ -33,7 +35,7 @@ func (r *reading) read(e *events.Evidence, v *vocabulary) {
 	r.take(e)
 	r.buf, r.low, r.lines, r.occurrences = r.buf[:0], r.low[:0], r.lines[:0], r.occurrences[:0]
 	r.found, r.signed, r.shown = r.found[:0], r.signed[:0], r.shown[:0]
-	r.fields, r.decisive = [textFieldCount]span{}, block{}
+	r.fields, r.decisive, r.picked, r.soughtPort = [textFieldCount]span{}, block{}, span{}, false
 	r.field(textCommand, e.Command)
 	r.field(textProtocol, e.ProtocolVersion)
 	r.field(textChallenge, e.WWWAuthenticate)

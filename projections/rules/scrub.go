@@ -22,10 +22,8 @@ const (
 // hex digits and uuids, source ports, line numbers, the folders of temporary files,
 // caches and homes. It keeps what tells failures apart: names, versions, hosts,
 // destination ports, files, exit codes, and dates that are no times.
-//
-// picked is a port that the program said it had picked itself, or empty.
-func (r *reading) appendScrubbed(dst []byte, line span, picked []byte) []byte {
-	s := scrubber{src: r.bytes(line), low: r.lower(line), dst: dst, start: len(dst), picked: picked}
+func (r *reading) appendScrubbed(dst []byte, line span) []byte {
+	s := scrubber{reading: r, src: r.bytes(line), low: r.lower(line), dst: dst, start: len(dst)}
 	for s.i < len(s.src) {
 		s.step()
 	}
@@ -33,14 +31,14 @@ func (r *reading) appendScrubbed(dst []byte, line span, picked []byte) []byte {
 }
 
 type scrubber struct {
-	src    []byte
-	low    []byte // src with ASCII letters in lower case
-	i      int
-	dst    []byte
-	start  int    // where this line begins in dst
-	count  int    // a number up to this offset counts something or names a place
-	ident  int    // a token up to this offset is an id
-	picked []byte // a port that varies
+	*reading
+	src   []byte
+	low   []byte // src with ASCII letters in lower case
+	i     int
+	dst   []byte
+	start int // where this line begins in dst
+	count int // a number up to this offset counts something or names a place
+	ident int // a token up to this offset is an id
 }
 
 func (s *scrubber) step() {
@@ -192,7 +190,7 @@ func (s *scrubber) varies(rest []byte, digits int) bool {
 	if bytes.HasSuffix(s.dst, []byte(loopback+":")) && digits == 5 && string(number) >= "32768" {
 		return true
 	}
-	if len(s.picked) > 0 && string(number) == string(s.picked) {
+	if picked := s.pickedPort(); len(picked) > 0 && string(number) == string(picked) {
 		return true
 	}
 	after := rest[digits:]

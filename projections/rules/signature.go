@@ -47,7 +47,7 @@ func signatureOf(rule *rule, r *reading, d block) string {
 	signed = append(append(signed, r.bytes(r.challenged("scope"))...), 0)
 	for _, name := range []string{"error", "error_description"} {
 		if said := r.challenged(name); said.start < said.end {
-			signed = append(r.appendScrubbed(signed, said, nil), 0)
+			signed = append(r.appendScrubbed(signed, said), 0)
 		}
 	}
 	if n := r.numbers[numberJSONRPCCode]; n.seen() && !r.hollowAnswer() {
@@ -115,13 +115,12 @@ func (r *reading) appendTold(dst []byte, d block) []byte {
 // more. A crash whose message is the runtime's own adds where it happened.
 func (r *reading) appendLines(dst []byte, d block) []byte {
 	start := len(dst)
-	picked := r.pickedPort()
 	if d.from == d.to && d.best >= 0 {
 		// No cause, but the last thing that was said. A client's hollow word counts
 		// when even the end of the process was not seen.
 		l := &r.lines[d.best]
 		if l.kind != kindHollow || !r.exited() && !r.signalled() {
-			return r.appendScrubbed(dst, l.said(), picked)
+			return r.appendScrubbed(dst, l.said())
 		}
 		return dst
 	}
@@ -131,12 +130,12 @@ func (r *reading) appendLines(dst []byte, d block) []byte {
 		if !l.says() && i != d.best {
 			continue
 		}
-		dst = append(r.appendScrubbed(dst, l.said(), picked), '\n')
+		dst = append(r.appendScrubbed(dst, l.said()), '\n')
 		low := r.low[l.content:l.end]
 		crash = crash || has(low, "panic:") || has(low, "fatal error:") || has(low, "[signal sig")
 	}
 	if crash {
-		dst = r.appendScrubbed(dst, d.frame, picked)
+		dst = r.appendScrubbed(dst, d.frame)
 	}
 	return dst
 }
@@ -150,16 +149,20 @@ var pickings = [][]byte{
 // pickedPort returns the port that the server says it picked, which differs from
 // run to run unlike one from its config; empty when it names none.
 func (r *reading) pickedPort() []byte {
-	low := r.lower(r.fields[textStderr])
-	if !bytes.Contains(low, []byte("port")) {
-		return nil
+	if r.soughtPort {
+		return r.bytes(r.picked)
 	}
+	r.soughtPort = true
+	stderr := r.fields[textStderr]
+	low := r.lower(stderr)
 	for _, words := range pickings {
-		if _, after, ok := bytes.Cut(low, words); ok {
-			return after[:lenDigits(after)]
+		if at := bytes.Index(low, words); at >= 0 {
+			at += len(words)
+			r.picked = span{stderr.start + at, stderr.start + at + lenDigits(low[at:])}
+			break
 		}
 	}
-	return nil
+	return r.bytes(r.picked)
 }
 
 // maxTextBytes bounds a verdict's text.

@@ -8,7 +8,10 @@ import "strings"
 // tag alone. A tag in brackets may be the program's own as well, before each of its records,
 // which then are left as they are: what it prints has no indented lines.
 func untagged(text string) string {
-	first, rest, _ := strings.Cut(text, "\n")
+	first, rest, more := strings.Cut(text, "\n")
+	if !more {
+		return text
+	}
 	second, _, _ := strings.Cut(rest, "\n")
 	tag := tagOf(second)
 	if tag == "" {
