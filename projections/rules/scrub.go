@@ -42,6 +42,10 @@ type scrubber struct {
 }
 
 func (s *scrubber) step() {
+	if n := lenPlain(s.src[s.i:]); n > 0 {
+		s.copy(n)
+		return
+	}
 	c := s.src[s.i]
 	fresh := s.i == 0 || !isWordByte(s.src[s.i-1])
 	switch {
@@ -70,7 +74,7 @@ func (s *scrubber) step() {
 	case c == '-' && bytes.HasPrefix(s.src[s.i:], []byte("->")) && s.afterPort():
 		s.dropSource()
 	default:
-		s.copy(max(1, lenPlain(s.src[s.i:])))
+		s.copy(1)
 	}
 }
 
@@ -87,7 +91,7 @@ func lenPlain(b []byte) int {
 // plainBytes are no part of a word, and nothing that varies begins with one of them.
 var plainBytes = func() (table [256]bool) {
 	for c := range table {
-		table[c] = !isWordByte(byte(c)) && !strings.ContainsRune("[/~:'(-", rune(c))
+		table[c] = !isWordByte(byte(c)) && !strings.ContainsRune("[/~:'(-\"", rune(c))
 	}
 	return table
 }()
