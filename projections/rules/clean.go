@@ -56,7 +56,7 @@ func (c *cleaner) line(text string) (rest string) {
 		c.branch = 0
 	}
 	c.dst = append(c.dst[:start+indent], content...)
-	if tail := c.dst[start+indent:]; bytes.HasPrefix(tail, []byte("npm ERR!")) {
+	if tail := c.dst[start+indent:]; has(tail, "npm ERR!") {
 		c.dst = slices.Replace(c.dst, start+indent, start+indent+len("npm ERR!"), []byte("npm error")...)
 	}
 	return rest
@@ -122,7 +122,7 @@ func treeGlyph(content []byte) (glyph struct{ drawn, mark string }) {
 		return glyph
 	}
 	for _, g := range treeGlyphs {
-		if bytes.HasPrefix(content, []byte(g.drawn)) {
+		if has(content, g.drawn) {
 			return g
 		}
 	}
@@ -136,7 +136,7 @@ func isMargin(content []byte) bool {
 
 // isRuler reports the rulers between the parts of an exception group.
 func isRuler(content []byte) bool {
-	return bytes.HasPrefix(content, []byte("+-")) && bytes.Contains(content, []byte("---"))
+	return has(content, "+-") && bytes.Contains(content, []byte("---"))
 }
 
 // isWrapped reports a line that continues the sentence of the line above it, unlike

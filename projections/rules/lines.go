@@ -123,7 +123,7 @@ func (t *tracker) frame(l *line, low []byte) bool {
 	switch {
 	case t.goStack, isCarets(low), isCall(low):
 		return true
-	case has(low, "goroutine ") && bytes.HasSuffix(low, []byte("]:")):
+	case has(low, "goroutine ") && endsIn(low, "]:"):
 		t.goStack = true
 		return true
 	case has(low, "stack backtrace:"):
@@ -131,7 +131,7 @@ func (t *tracker) frame(l *line, low []byte) bool {
 		return true
 	case t.stack && isNumbered(low), isNumbered(low) && bytes.Contains(low, []byte(": 0x")):
 		return true
-	case isCallNumber(low), has(low, "... ") && bytes.HasSuffix(low, []byte(" more")):
+	case isCallNumber(low), has(low, "... ") && endsIn(low, " more"):
 		return true
 	case has(low, "from ") && bytes.Contains(low, []byte(":in ")):
 		return true

@@ -65,13 +65,13 @@ func (s *scrubber) step() {
 		s.path()
 	case c == '[' && has(s.src[s.i:], "[::1]"):
 		s.host(len("[::1]"))
-	case c == ':' && bytes.HasPrefix(s.src[s.i:], []byte("::1")) && fresh && !s.wordAt(s.i+3):
+	case c == ':' && has(s.src[s.i:], "::1") && fresh && !s.wordAt(s.i+3):
 		s.host(3)
 	case c == '\'' && s.follows("'@"):
 		s.caller()
 	case c == '(' && lenThread(s.src[s.i:]) > 0:
 		s.i += lenThread(s.src[s.i:])
-	case c == '-' && bytes.HasPrefix(s.src[s.i:], []byte("->")) && s.afterPort():
+	case c == '-' && has(s.src[s.i:], "->") && s.afterPort():
 		s.dropSource()
 	default:
 		s.copy(1)
@@ -111,7 +111,7 @@ var codeWords = []string{"enter the code ", "enter code ", "one-time code: ", "u
 
 // afterCodeWords reports whether a code for people follows, by the words before it.
 func (s *scrubber) afterCodeWords() bool {
-	return slices.ContainsFunc(codeWords, func(words string) bool { return bytes.HasSuffix(s.low[:s.i], []byte(words)) })
+	return slices.ContainsFunc(codeWords, func(words string) bool { return endsIn(s.low[:s.i], words) })
 }
 
 // maxCodeBytes bounds a code that a person may be asked to enter.
@@ -128,7 +128,7 @@ func lenCode(b []byte) int {
 }
 
 // follows reports whether the text read so far ends with words.
-func (s *scrubber) follows(words string) bool { return bytes.HasSuffix(s.src[:s.i], []byte(words)) }
+func (s *scrubber) follows(words string) bool { return endsIn(s.src[:s.i], words) }
 
 func (s *scrubber) wordAt(i int) bool { return i < len(s.src) && isWordByte(s.src[i]) }
 
@@ -191,7 +191,7 @@ func (s *scrubber) number() {
 // machine, a measured amount, or an index between two names as in "tools.31.input".
 func (s *scrubber) varies(rest []byte, digits int) bool {
 	number := rest[:digits]
-	if bytes.HasSuffix(s.dst, []byte(loopback+":")) && digits == 5 && string(number) >= "32768" {
+	if endsIn(s.dst, loopback+":") && digits == 5 && string(number) >= "32768" {
 		return true
 	}
 	if picked := s.pickedPort(); len(picked) > 0 && string(number) == string(picked) {
@@ -251,7 +251,7 @@ func (s *scrubber) word() {
 		s.put(markID, lenUUID(rest))
 		return
 	}
-	if bytes.HasPrefix(rest[n:], []byte("://")) {
+	if has(rest[n:], "://") {
 		s.url(n + len("://"))
 		return
 	}

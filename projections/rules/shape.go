@@ -10,6 +10,11 @@ func has(b []byte, prefix string) bool {
 	return len(b) >= len(prefix) && string(b[:len(prefix)]) == prefix
 }
 
+// endsIn reports whether b ends with suffix.
+func endsIn(b []byte, suffix string) bool {
+	return len(b) >= len(suffix) && string(b[len(b)-len(suffix):]) == suffix
+}
+
 // isCarets reports the marks that point at a place in the source line above.
 func isCarets(low []byte) bool { return onlyOf(low, "^~ -") && low[0] != '-' }
 
@@ -110,8 +115,8 @@ func isThrown(l *line, low []byte) bool {
 		i++
 	}
 	name := low[:i]
-	if !bytes.HasSuffix(name, []byte("error")) && !bytes.HasSuffix(name, []byte("exception")) &&
-		!bytes.HasSuffix(name, []byte("exceptiongroup")) {
+	if !endsIn(name, "error") && !endsIn(name, "exception") &&
+		!endsIn(name, "exceptiongroup") {
 		return false
 	}
 	rest := low[i:]
@@ -161,7 +166,7 @@ func isHollow(low []byte) bool {
 			if low[i] >= 0x80 {
 				return false
 			}
-			if (low[i] == '"' || low[i] == '\'') && bytes.HasSuffix(low[:i], []byte("server ")) {
+			if (low[i] == '"' || low[i] == '\'') && endsIn(low[:i], "server ") {
 				i = min(closingQuote(low, i), len(low)-1)
 			}
 			i++

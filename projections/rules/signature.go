@@ -74,7 +74,7 @@ func (r *reading) challenged(name string) span {
 	}
 	s.start += at + len(name) + len("=")
 	end := ","
-	if bytes.HasPrefix(r.bytes(s), []byte(`"`)) {
+	if has(r.bytes(s), `"`) {
 		s.start++
 		end = `"`
 	}

@@ -104,7 +104,7 @@ func lenCodeToken(text []byte) int {
 // hasWords reports an identifier of more than one word, of maxSpelled bytes at most. The
 // type of an exception is none: it says what kind of program threw it.
 func hasWords(code []byte) bool {
-	if len(code) > maxSpelled || bytes.HasSuffix(code, []byte("Error")) || bytes.HasSuffix(code, []byte("Exception")) {
+	if len(code) > maxSpelled || endsIn(code, "Error") || endsIn(code, "Exception") {
 		return false
 	}
 	for i := 1; i < len(code); i++ {
@@ -157,7 +157,7 @@ func opensCode(before []byte) bool {
 		}
 		return !namers.hasFold(word[from:])
 	default:
-		return bytes.HasSuffix(before, []byte("："))
+		return endsIn(before, "：")
 	}
 }
 
