@@ -135,12 +135,16 @@ func (b *backtracker) takes(in *inst, at int32) bool {
 
 // longest returns how many characters a run takes at most.
 func (b *backtracker) longest(in *inst, at int32) int32 {
-	n := int32(0)
-	for n < in.arg && b.takes(in, at+n) {
+	rest := b.text[at:]
+	n := 0
+	for n < len(rest) && n < int(in.arg) && rest[n] < utf8.RuneSelf && in.takes.has(rest[n]) {
 		n++
 	}
-	b.step(n)
-	return n
+	if n < int(in.arg) {
+		b.takes(in, at+int32(n)) // which gives up where it has to
+	}
+	b.step(int32(n))
+	return int32(n)
 }
 
 // shorten ends a greedy run, which begins before at, up to so many characters behind that

@@ -42,7 +42,7 @@ type scrubber struct {
 }
 
 func (s *scrubber) step() {
-	if n := lenPlain(s.src[s.i:]); n > 0 {
+	if n := s.lenPlain(); n > 0 {
 		s.copy(n)
 		return
 	}
@@ -78,12 +78,39 @@ func (s *scrubber) step() {
 	}
 }
 
-// lenPlain returns the length of what stands between words, as far as nothing that varies
-// begins with it.
-func lenPlain(b []byte) int {
-	n := 0
-	for n < len(b) && plainBytes[b[n]] {
-		n++
+// lenPlain returns the length of what follows that certainly does not vary, as most text.
+func (s *scrubber) lenPlain() int {
+	i := s.i
+	for i < len(s.src) {
+		n := 1
+		if !plainBytes[s.src[i]] {
+			if n = s.lenPlainWord(i); n == 0 {
+				break
+			}
+		}
+		i += n
+	}
+	return i - s.i
+}
+
+// lenPlainWord returns the length of the word of small letters at i; 0 when there is none,
+// or when it may matter what it is.
+func (s *scrubber) lenPlainWord(i int) int {
+	if i < s.ident || i > 0 && (isWordByte(s.src[i-1]) || s.src[i-1] == '.' || s.src[i-1] == '-') {
+		return 0
+	}
+	end := i
+	for end < len(s.src) && isLower(s.src[end]) {
+		end++
+	}
+	n, rest := end-i, s.src[end:]
+	switch {
+	case len(rest) > 0 && isWordByte(rest[0]):
+		return 0
+	case has(rest, ":/"), has(rest, `:\`), n == 8 && has(rest, "-"): // a URL, a drive, an id
+		return 0
+	case counted.has(s.src[i:end]), named.has(s.src[i:end]):
+		return 0
 	}
 	return n
 }
