@@ -2,6 +2,7 @@ package rules
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"strings"
 )
 
@@ -58,6 +59,8 @@ func newFinder(literals []string) *finder {
 
 // index puts the literals into sets and families.
 func (f *finder) index(literals []string) {
+	var fronts []uint64
+	words := make([]uint64, len(literals))
 	for i, lit := range literals {
 		word := wordOf([]byte(lit))
 		if len(lit) < frontSize {
@@ -67,12 +70,13 @@ func (f *finder) index(literals []string) {
 		}
 		if isLong(lit) {
 			f.eights.add(word)
-			f.long.join(word, int32(i))
+			words[i] = word
 			continue
 		}
-		f.brief.join(word&frontMask, int32(len(f.briefs)))
+		fronts = append(fronts, word&frontMask)
 		f.briefs = append(f.briefs, brief{word, int32(i), int32(len(lit))})
 	}
+	f.brief, f.long = newFamilies(fronts), newFamilies(words)
 }
 
 // literal returns literal i.
@@ -143,7 +147,7 @@ func (f *finder) find(dst []occurrence, text []byte, offset int) []occurrence {
 // the text at an offset, of which word is the first one.
 func (f *finder) addBriefs(dst []occurrence, front, word uint64, at int) []occurrence {
 	same := f.brief.of(front)
-	if same == nil {
+	if same.to == 0 {
 		return dst
 	}
 	for _, b := range f.briefs[same.from:same.to] {
@@ -158,9 +162,6 @@ func (f *finder) addBriefs(dst []occurrence, front, word uint64, at int) []occur
 // given, begins with.
 func (f *finder) addLong(dst []occurrence, word uint64, text []byte, at int) []occurrence {
 	same := f.long.of(word)
-	if same == nil {
-		return dst
-	}
 	// They are the last literal that is not greater than the text, if the text begins with
 	// it, and the literals that it begins with itself.
 	key := keyOf(text)
@@ -184,7 +185,7 @@ func (f *finder) addLong(dst []occurrence, word uint64, text []byte, at int) []o
 // lastUpTo returns 1 + the last literal of a family whose key is not greater; the
 // family's beginning when there is none. The compiler makes the comparison no branch,
 // which a processor would foresee every other time.
-func (f *finder) lastUpTo(key uint64, same *family) int32 {
+func (f *finder) lastUpTo(key uint64, same family) int32 {
 	i, n := same.from, same.to-same.from
 	for n > 0 {
 		half := (n + 1) / 2
@@ -217,36 +218,46 @@ const spread = 11400714819323198549
 // families are literals that begin alike, in an order in which they are neighbours, and
 // found by how they begin.
 type families struct {
-	heads [1 << 11]int32 // by hash: 1 + the first family of a chain; 0 when there is none
-	list  []family
+	slots []family // by hash, else one of the next; at least half of them are empty
+	shift uint     // of a hash, to the bits that number the slots
 }
 
-// family is the literals that begin with the same word or front.
+// family is the literals that begin with the same word or front, which is not 0 as an
+// empty slot's is.
 type family struct {
 	begin    uint64
 	from, to int32 // in that order
-	next     int32 // 1 + the next family of the chain; 0: none
 }
 
-// join adds literal i of the order, which follows all that have been added, to its family.
-func (f *families) join(begin uint64, i int32) {
-	if n := len(f.list); n > 0 && f.list[n-1].begin == begin {
-		f.list[n-1].to = i + 1
-		return
-	}
-	head := &f.heads[begin*spread>>53]
-	f.list = append(f.list, family{begin: begin, from: i, to: i + 1, next: *head})
-	*head = int32(len(f.list))
-}
-
-// of returns the family of a beginning; nil when there is none.
-func (f *families) of(begin uint64) *family {
-	for next := f.heads[begin*spread>>53]; next > 0; {
-		same := &f.list[next-1]
-		if same.begin == begin {
-			return same
+// newFamilies returns the families of literals in an order, by how each begins; 0 for those
+// that belong to none.
+func newFamilies(begins []uint64) families {
+	var all []family
+	for i, begin := range begins {
+		switch n := len(all); {
+		case begin == 0:
+			continue
+		case n == 0 || all[n-1].begin != begin:
+			all = append(all, family{begin: begin, from: int32(i)})
 		}
-		next = same.next
+		all[len(all)-1].to = int32(i) + 1
 	}
-	return nil
+	size := bits.Len(uint(2 * len(all)))
+	f := families{slots: make([]family, 1<<size), shift: uint(64 - size)}
+	for _, one := range all {
+		*f.slot(one.begin) = one
+	}
+	return f
 }
+
+// slot returns the slot of a beginning, or the empty one where it would be.
+func (f *families) slot(begin uint64) *family {
+	for i := begin * spread >> (f.shift & 63); ; i++ {
+		if one := &f.slots[i&uint64(len(f.slots)-1)]; one.begin == begin || one.begin == 0 {
+			return one
+		}
+	}
+}
+
+// of returns the family of a beginning, which is empty when there is none.
+func (f *families) of(begin uint64) family { return *f.slot(begin) }
