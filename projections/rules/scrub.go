@@ -53,7 +53,7 @@ func (s *scrubber) step() {
 		s.put(markNumber, s.lenOfRecord())
 	case fresh && !isLower(c) && lenCode(s.src[s.i:]) >= 6 && s.afterCodeWords():
 		s.put(markID, lenCode(s.src[s.i:]))
-	case fresh && s.i < s.ident && lenHexChain(s.src[s.i:]) > 0:
+	case fresh && (s.i < s.ident || isWideChain(s.src[s.i:])) && lenHexChain(s.src[s.i:]) > 0:
 		s.put(markID, lenHexChain(s.src[s.i:]))
 	case c == '[' && lenBar(s.src[s.i:]) > 0:
 		s.put(markNumber, lenBar(s.src[s.i:]))
@@ -251,7 +251,10 @@ func (s *scrubber) token(n int) {
 	switch {
 	case has(t, "0x") && n > 2:
 		s.put(markNumber, n)
-	case isRandom(t) || s.i < s.ident && n >= 6 && hasDigit(t) || s.endsPod(t):
+	case isRandom(t) || s.i < s.ident && n >= 6 && hasDigit(t):
+		s.put(markID, n)
+		s.i += lenFraction(s.src[s.i:]) // as in 5cfd3ba1f2csm1234567a12.34, a mail's
+	case s.endsPod(t), isDrawnName(t, s.src[s.i+n:]):
 		s.put(markID, n)
 	default:
 		s.copy(n)
@@ -265,7 +268,7 @@ const reach = 6
 // file; named are those before ids.
 var (
 	counted = newWordSet(`pid process line lineno column col position offset attempt attempts retry retries thread goroutine worker
-		iteration try laststreamid xid used remaining while requested fd socket processed indexed embedded scanned elapsed duration latency elapsed_ms duration_ms latency_ms jan feb mar apr jun jul aug sep oct nov dec took after`)
+		iteration try laststreamid xid used remaining while requested fd socket processed indexed embedded scanned elapsed duration latency elapsed_ms duration_ms latency_ms localport byteswritten bytesread jan feb mar apr jun jul aug sep oct nov dec took after`)
 	named = newWordSet(`id request_id requestid trace_id traceid session_id sessionid correlation_id correlationid ray span_id nonce state
 		request-id trace-id session-id req`)
 )

@@ -31,8 +31,9 @@ func (s *scrubber) caller() {
 	s.put(markNumber, end)
 }
 
-// callerWords stand before the address of somebody who is refused.
-var callerWords = []string{`for host "`, "ip address ", "ip address '", "client ip ", "client ip: ", "your ip ", "your ip: ", "client: "}
+// callerWords stand before the address of somebody who is refused, or of this machine.
+var callerWords = []string{`for host "`, "ip address ", "ip address '", "client ip ", "client ip: ", "your ip ", "your ip: ", "client: ",
+	"localaddress: '"}
 
 // isCaller reports an address that somebody calls from, by the words before it or,
 // for a host in quotes, by those after it.

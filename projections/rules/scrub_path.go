@@ -201,7 +201,7 @@ func appendSegment(dst, seg []byte) []byte {
 			i++
 			continue
 		}
-		if isRandom(seg[i:i+n]) || n == 8 && bytes.HasSuffix(seg[:i], []byte("chunk-")) { // a bundler's hash
+		if isRandom(seg[i:i+n]) || n == 8 && bytes.HasSuffix(seg[:i], []byte("chunk-")) || isShortHash(seg, i, n) { // a bundler's hash
 			dst = append(dst, markID...)
 		} else {
 			dst = appendName(dst, seg[i:i+n])
@@ -209,6 +209,12 @@ func appendSegment(dst, seg []byte) []byte {
 		i += n
 	}
 	return dst
+}
+
+// isShortHash reports the seven hex digits that end a segment such as "profile-4f1c0aa".
+func isShortHash(seg []byte, i, n int) bool {
+	t := seg[i : i+n]
+	return n == 7 && i+n == len(seg) && i > 0 && seg[i-1] == '-' && onlyOf(t, "0123456789abcdef") && hasDigit(t) && bytes.ContainsAny(t, "abcdef")
 }
 
 // appendName writes a part of a file's name, without the process id in one such as

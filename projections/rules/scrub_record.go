@@ -1,11 +1,20 @@
 package rules
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
-// recordKeys are the keys under which a log record says when, where and by which
-// process it was written. The host of an address stands in the record's message too.
+// recordKeys are the keys under which a log record says when, where, by which process
+// and for which request it was written. The host of an address stands in the record's
+// message too.
 var recordKeys = newWordSet(`hostname machinename pid processid process_id process tid threadid thread_id thread ts time
-	timestamp uptime elapsed elapsed_ms duration duration_ms latency latency_ms responsetime`)
+	timestamp uptime elapsed elapsed_ms duration duration_ms latency latency_ms responsetime
+	requestid request_id reqid req_id traceid trace_id spanid span_id correlationid correlation_id`)
+
+// recordEndings end keys of a record's numbers that were measured or counted, whatever was,
+// such as retryTime and bytes_read_count.
+var recordEndings = [][]byte{[]byte("time"), []byte("count"), []byte("bytes"), []byte("elapsedms"), []byte("elapsed_ms"), []byte("durationms"), []byte("duration_ms")}
 
 // lenOfRecord returns the length of the string or number that begins here, if it is
 // the value of one of the recordKeys of a JSON record.
@@ -16,7 +25,11 @@ func (s *scrubber) lenOfRecord() int {
 	}
 	before := bytes.TrimRight(s.low[:s.i], " ")
 	key, ok := bytes.CutSuffix(before, []byte(`":`))
-	if !ok || !recordKeys.has(key[bytes.LastIndexByte(key, '"')+1:]) {
+	if !ok {
+		return 0
+	}
+	key = key[bytes.LastIndexByte(key, '"')+1:]
+	if !recordKeys.has(key) && (c == '"' || !isMeasuredKey(key)) {
 		return 0
 	}
 	if c == '"' {
@@ -24,4 +37,9 @@ func (s *scrubber) lenOfRecord() int {
 	}
 	n := lenDigits(s.src[s.i:])
 	return n + lenFraction(s.src[s.i+n:])
+}
+
+// isMeasuredKey reports the key of a number that was measured or counted.
+func isMeasuredKey(key []byte) bool {
+	return slices.ContainsFunc(recordEndings, func(ending []byte) bool { return bytes.HasSuffix(key, ending) })
 }

@@ -139,6 +139,26 @@ func lenHexChain(b []byte) int {
 	return n
 }
 
+// isWideChain reports a chain whose parts have more digits than those of an address, or
+// of a fingerprint.
+func isWideChain(b []byte) bool {
+	n, wide := 0, 0
+	for n < len(b) && (isHex(b[n]) || b[n] == ':') {
+		part := 0
+		for n < len(b) && isHex(b[n]) {
+			part++
+			n++
+		}
+		if part > 4 {
+			wide++
+		}
+		if n < len(b) && b[n] == ':' {
+			n++
+		}
+	}
+	return wide >= 2
+}
+
 // maxBarBytes bounds a drawn progress bar.
 const maxBarBytes = 160
 
@@ -176,15 +196,35 @@ func (s *scrubber) endsPod(t []byte) bool {
 // isPodPart reports a token of the letters and digits that names of pods are drawn from.
 func isPodPart(t []byte) bool { return onlyOf(t, "bcdfghjklmnpqrstvwxz2456789") }
 
+// isDrawnName reports the two words that a container engine draws for the name of a
+// container, "sleepy_curie", by the container's id that stands in brackets behind it.
+func isDrawnName(t, after []byte) bool {
+	if !has(after, " (") || bytes.Count(t, []byte("_")) != 1 || !onlyOf(t, "_abcdefghijklmnopqrstuvwxyz") {
+		return false
+	}
+	id := after[len(" ("):]
+	return len(id) >= lenContainerID && onlyOf(id[:lenContainerID], "0123456789abcdef")
+}
+
+// lenContainerID is the length of the id of a container or an image where it is not cut.
+const lenContainerID = 64
+
+// leastSwitches is how often a drawn id of small letters changes between letters and digits.
+const leastSwitches = 8
+
 // isRandom reports a token that looks drawn: eight or more hex digits of both kinds,
-// sixteen characters with capitals, small letters and digits among them, or twenty
-// capitals and digits.
+// sixteen characters with capitals, small letters and digits among them, twenty
+// capitals and digits, or sixteen characters that change again and again between letters
+// and digits.
 func isRandom(t []byte) bool {
 	if len(t) < 8 || !hasDigit(t) {
 		return false
 	}
-	digits, upper, lower, hex := 0, 0, 0, 0
-	for _, c := range t {
+	digits, upper, lower, hex, switches := 0, 0, 0, 0, 0
+	for i, c := range t {
+		if i > 0 && isDigit(c) != isDigit(t[i-1]) {
+			switches++
+		}
 		switch {
 		case isDigit(c):
 			digits++
@@ -198,5 +238,13 @@ func isRandom(t []byte) bool {
 		}
 	}
 	n := len(t)
-	return hex == n && digits >= 2 && digits < n || n >= 20 && upper+digits == n && upper >= 4 && digits >= 4 || n >= 16 && digits >= 2 && upper >= 2 && lower >= 2
+	switch {
+	case hex == n:
+		return digits >= 2 && digits < n
+	case n >= 20 && upper+digits == n:
+		return upper >= 4 && digits >= 4
+	case n < 16 || digits < 2:
+		return false
+	}
+	return upper >= 2 && lower >= 2 || digits+upper+lower == n && switches >= leastSwitches
 }
