@@ -41,6 +41,7 @@ var lexicon = slices.Concat(
 		"this is a problem related to network", "in most cases you", "a package version that doesn't exist", "telemetry disabled", "send telemetry",
 		"if you are behind a proxy", "note that you can also install from", "tarball, folder, http url",
 		"you may need additional", "failed to remove some directories",
+		"failed to connect to the bus", "failed to call method: org.freedesktop", "exiting gpu process", "libva error", "libegl warning", "gtk-message", "gtk-warning", // of browsers without a desktop
 		"pulling fs layer", ": download complete", ": pull complete", ": verifying checksum"),
 	group(cueNoise, true,
 		"warning", "warn:", "warn ", "node.js v", "note:", "unable to find image", "pulling from", "digest:", "status: downloaded",

@@ -74,8 +74,32 @@ func (p *prefix) step() bool {
 	return true
 }
 
+// browserTag passes over "[4711:1124/081522.119000:ERROR:gpu_init.cc(90)] ", as what is
+// built on Chromium begins its records: ids, a time, the level and a place in the source.
+func (p *prefix) browserTag() bool {
+	rest := p.raw[p.at:]
+	end := bytes.Index(rest[:min(len(rest), maxPlaceBytes)], []byte(")] "))
+	if end < 0 || !isDigit(rest[end-1]) {
+		return false
+	}
+	parts := bytes.Split(rest[1:end], []byte(":"))
+	if len(parts) < 3 {
+		return false
+	}
+	when, lvl := parts[len(parts)-3], levelOf(parts[len(parts)-2])
+	if lvl == levelNone || !fits(when, "9999/999999") {
+		return false
+	}
+	p.level, p.stamped = lvl, true
+	p.at += end + len(")] ")
+	return true
+}
+
 // tag passes over [..] unless the line has nothing behind it.
 func (p *prefix) tag() bool {
+	if p.browserTag() {
+		return true
+	}
 	for i := p.at + 1; i < len(p.raw) && i-p.at <= maxTagBytes; i++ {
 		if p.raw[i] != ']' {
 			continue
