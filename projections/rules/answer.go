@@ -101,7 +101,8 @@ func appendAnswer(dst, body []byte) []byte {
 var (
 	tellingKeys = newWordSet(`error errors err error_description error_code errorcode error_message errormessage error_msg errormessages
 		error_summary errorsummary message msg statusmessage developermessage exceptionmessage detail details title reason code type
-		description fault faultstring cause text hint exception status statustext path field required scope param loc`)
+		description fault faultstring cause text hint exception status statustext path field required scope param loc
+		userpresentablemessage usermessage user_message friendlymessage friendly_message localizedmessage displaymessage explanation`)
 	statusKeys = newWordSet(`status code statuscode status_code httpstatus http_status httpcode http_code httpstatuscode cod`)
 	kindKeys   = newWordSet(`category errortype error_type subcode sub_code errorname error_name errorkey error_key subtype`)
 )

@@ -268,7 +268,7 @@ const reach = 6
 // file; named are those before ids.
 var (
 	counted = newWordSet(`pid process line lineno column col position offset attempt attempts retry retries thread goroutine worker
-		iteration try laststreamid xid used remaining while requested fd socket processed indexed embedded scanned elapsed duration latency elapsed_ms duration_ms latency_ms localport byteswritten bytesread jan feb mar apr jun jul aug sep oct nov dec took after`)
+		iteration try laststreamid xid used remaining while requested fd socket processed indexed embedded scanned elapsed duration latency elapsed_ms duration_ms latency_ms localport byteswritten bytesread connection conn connid transaction jan feb mar apr jun jul aug sep oct nov dec took after`)
 	named = newWordSet(`id request_id requestid trace_id traceid session_id sessionid correlation_id correlationid ray span_id nonce state
 		request-id trace-id session-id req`)
 )

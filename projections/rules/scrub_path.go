@@ -112,7 +112,8 @@ func cutTemp(p *[]byte) bool {
 }
 
 // drawnIn returns where the characters lie that were drawn for the first segment of a
-// path, as in "/name-Ab3dE9": six or more behind a mark, with a digit and a capital.
+// path, as in "/name-Ab3dE9" and "/name_x8k2m1q0": six or more behind a mark, with a digit
+// and a capital, or eight small letters and digits of which a letter stands behind a digit.
 func drawnIn(p []byte) (from, to int) {
 	to = len(p)
 	if i := bytes.IndexAny(p[1:], `/\`); i >= 0 {
@@ -120,7 +121,8 @@ func drawnIn(p []byte) (from, to int) {
 	}
 	from = bytes.LastIndexAny(p[:to], "-_.") + 1
 	t := p[from:to]
-	if from == 0 || len(t) < 6 || lenToken(t) < len(t) || !hasDigit(t) || !bytes.ContainsAny(t, capitals) {
+	drawn := bytes.ContainsAny(t, capitals) || len(t) == 8 && hasDigit(bytes.TrimRight(t, "0123456789"))
+	if from == 0 || len(t) < 6 || lenToken(t) < len(t) || !hasDigit(t) || !drawn {
 		return 0, 0
 	}
 	return from, to

@@ -14,7 +14,8 @@ var recordKeys = newWordSet(`hostname machinename pid processid process_id proce
 
 // recordEndings end keys of a record's numbers that were measured or counted, whatever was,
 // such as retryTime and bytes_read_count.
-var recordEndings = [][]byte{[]byte("time"), []byte("count"), []byte("bytes"), []byte("elapsedms"), []byte("elapsed_ms"), []byte("durationms"), []byte("duration_ms")}
+var recordEndings = [][]byte{[]byte("time"), []byte("count"), []byte("bytes"), []byte("ms"), []byte("attempt"), []byte("attempts"), []byte("retries"),
+	[]byte("connid"), []byte("connectionid")}
 
 // lenOfRecord returns the length of the string or number that begins here, if it is
 // the value of one of the recordKeys of a JSON record.
@@ -39,7 +40,11 @@ func (s *scrubber) lenOfRecord() int {
 	return n + lenFraction(s.src[s.i+n:])
 }
 
-// isMeasuredKey reports the key of a number that was measured or counted.
+// isMeasuredKey reports the key of a number that was measured or counted, unlike one that
+// somebody set as a limit.
 func isMeasuredKey(key []byte) bool {
+	if bytes.Contains(key, []byte("timeout")) || bytes.HasPrefix(key, []byte("max")) {
+		return false
+	}
 	return slices.ContainsFunc(recordEndings, func(ending []byte) bool { return bytes.HasSuffix(key, ending) })
 }
