@@ -86,7 +86,43 @@ func (r *reading) decide() block {
 	if top <= quietScore {
 		return block{best: best}
 	}
+	if inCall && r.isAboutCall(&r.lines[best]) {
+		r.silenceStderr()
+	}
 	return r.blockAt(best)
+}
+
+// vagueWords stand in what a tool says when the cause lies behind it, in what it asked or
+// ran, so that standard error may tell more.
+var vagueWords = newWordSet(`connect connection connecting connected reach fetch fetching network host unavailable internal timeout timed
+	request response server service api backend upstream wrong unknown unexpected error failed exit code status process command
+	closed disconnected driver database login auth authentication token`)
+
+// isAboutCall reports the words of a tool whose server lives, none of which is vague.
+// They are about what the call asked for: what stands in standard error was said about
+// something else.
+func (r *reading) isAboutCall(l *line) bool {
+	if l.from <= fromStderr {
+		return false
+	}
+	low := bytes.TrimPrefix(r.lower(l.said()), []byte("error: "))
+	for len(low) > 0 {
+		n := lenToken(low)
+		if vagueWords.has(low[:n]) {
+			return false
+		}
+		low = low[max(n, 1):]
+	}
+	return true
+}
+
+// silenceStderr takes the lines of standard error out of what may tell a cause.
+func (r *reading) silenceStderr() {
+	for i := range r.lines {
+		if l := &r.lines[i]; l.from == fromStderr && l.inBlock() {
+			l.kind = kindNoise
+		}
+	}
 }
 
 // hangs reports a plain line that is indented below one that says something; above

@@ -118,3 +118,30 @@ func TestLongEvidenceIsJudgedByItsDecisiveLine(t *testing.T) {
 		t.Errorf("got %s from %q", v.Class, v.Text)
 	}
 }
+
+// A tool that answers lives, and what it says of its arguments is not what its server wrote
+// to standard error before. Vague words leave it to standard error to tell more.
+func TestAToolsWordsAboutItsArgumentsStandAlone(t *testing.T) {
+	set := rules.Default()
+	for _, said := range []string{"No deal named 'Acme'", "Invalid date: 2026-13-40", "### Result\nError: element e41 is not in the page"} {
+		for _, stderr := range []string{
+			"09:00:00 ERROR crm.sync: connect ECONNREFUSED 10.0.0.9:6379\n",
+			"ERROR poller: request to feeds.crm.test timed out\n",
+			"Error: CRM_TOKEN is not set\n", python,
+		} {
+			e := events.Evidence{Phase: events.PhaseCallTool, Transport: events.TransportStdio, Error: said, StderrTail: stderr}
+			if got := set.Classify(e); got.Class != rules.ClassToolError {
+				t.Errorf("%q above %q: got %s by rule %s, want %s", said, stderr, got.Class, got.Rule, rules.ClassToolError)
+			}
+			e.ExitCode = ptr(1)
+			if got := set.Classify(e); got.Class == rules.ClassToolError {
+				t.Errorf("%q above %q of a server that ended: got %s by rule %s", said, stderr, got.Class, got.Rule)
+			}
+		}
+	}
+	e := events.Evidence{Phase: events.PhaseCallTool, Transport: events.TransportStdio, Error: "Something went wrong",
+		StderrTail: "ERROR crm: connect ECONNREFUSED 10.0.0.9:6379\n"}
+	if got := set.Classify(e); got.Class != rules.ClassNetwork {
+		t.Errorf("%q above %q: got %s by rule %s, want %s", e.Error, e.StderrTail, got.Class, got.Rule, rules.ClassNetwork)
+	}
+}
