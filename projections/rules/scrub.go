@@ -237,7 +237,7 @@ func (s *scrubber) varies(rest []byte, digits int) bool {
 func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 
 // measures follow amounts that were measured.
-var measures = newWordSet(`tokens retries credits bytes chars characters kib mib gib kb mb gb KiB MiB GiB kB KB MB GB`)
+var measures = newWordSet(`tokens retries credits left remaining bytes chars characters kib mib gib kb mb gb KiB MiB GiB kB KB MB GB`)
 
 // isMeasured reports whether what follows a number makes it an amount.
 func isMeasured(after []byte) bool {
