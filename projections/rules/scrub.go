@@ -197,7 +197,7 @@ func (s *scrubber) number() {
 			s.i = len(s.src) // a progress bar, which fills the line
 		}
 		return
-	case isMeasured(rest[end:]):
+	case isMeasured(rest[end:]), s.i < s.count && sizes.has(rest[end:end+lenToken(rest[end:])]):
 		s.put(markNumber, end)
 		return
 	case s.lenDone(rest, digits) > 0:
@@ -239,6 +239,9 @@ func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 // measures follow amounts that were measured.
 var measures = newWordSet(`tokens retries credits left remaining bytes chars characters kib mib gib kb mb gb KiB MiB GiB kB KB MB GB`)
 
+// sizes stand behind a number without a blank, as in 498M.
+var sizes = newWordSet(`k K M G T Ki Mi Gi Ti`)
+
 // isMeasured reports whether what follows a number makes it an amount.
 func isMeasured(after []byte) bool {
 	unit := bytes.TrimPrefix(after, []byte(" "))
@@ -268,9 +271,9 @@ const reach = 6
 // file; named are those before ids.
 var (
 	counted = newWordSet(`pid process line lineno column col position offset attempt attempts retry retries thread goroutine worker
-		iteration try laststreamid xid used remaining while requested fd socket processed indexed embedded scanned elapsed duration latency elapsed_ms duration_ms latency_ms localport byteswritten bytesread connection conn connid transaction jan feb mar apr jun jul aug sep oct nov dec took after`)
+		iteration try laststreamid xid used remaining while requested fd socket processed indexed embedded scanned elapsed duration latency elapsed_ms duration_ms latency_ms localport byteswritten bytesread connection conn connid conn_id connection_id transaction jan feb mar apr jun jul aug sep oct nov dec took after`)
 	named = newWordSet(`id request_id requestid trace_id traceid session_id sessionid correlation_id correlationid ray span_id nonce state
-		request-id trace-id session-id req`)
+		request-id trace-id session-id req job task execution`)
 )
 
 // word handles what begins with a letter.
