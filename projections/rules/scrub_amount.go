@@ -13,14 +13,16 @@ func (s *scrubber) duration(n int) {
 	s.put(markSpan, n)
 }
 
-// lenDone returns the length of how much of a whole is done, as in "4120 of 19800" and
-// "312/4800", or of one size in two units, as in "[122/122b]", where the first number has
+// lenDone returns the length of how much of a whole is done, as in "4120 of 19800",
+// "312/4800" and "4120 vs. 4096", or of one size in two units, as in "[122/122b]", where the first number has
 // so many digits.
 func (s *scrubber) lenDone(rest []byte, digits int) int {
 	n := digits
 	switch after := rest[digits:]; {
 	case has(after, " of "):
 		n += len(" of ")
+	case has(after, " vs. "):
+		n += len(" vs. ")
 	case has(after, "/") && (s.i == 0 || bytes.IndexByte([]byte(" (["), s.src[s.i-1]) >= 0):
 		n += len("/")
 	default:
