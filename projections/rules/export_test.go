@@ -30,3 +30,17 @@ func Lower(text string) string { return lowerASCII(text) }
 
 // Clean returns text without what only terminals need.
 func Clean(text string) string { return string(appendClean(nil, text)) }
+
+// Scrub returns one line of text as it is signed, and as it is when each byte is looked at
+// for all that may vary.
+func Scrub(line string) (scrubbed, slowly string) {
+	var r reading
+	r.field(textError, line)
+	r.lowerRest()
+	whole := r.fields[textError]
+	s := scrubber{reading: &r, src: r.bytes(whole), low: r.lower(whole)}
+	for s.i < len(s.src) {
+		s.part()
+	}
+	return string(r.appendScrubbed(nil, whole)), string(s.dst)
+}

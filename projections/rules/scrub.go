@@ -41,11 +41,17 @@ type scrubber struct {
 	ident int // a token up to this offset is an id
 }
 
+// step takes what is plain at i, or the part that is not.
 func (s *scrubber) step() {
 	if n := s.lenPlain(); n > 0 {
 		s.copy(n)
 		return
 	}
+	s.part()
+}
+
+// part takes what may vary at i, or one byte.
+func (s *scrubber) part() {
 	c := s.src[s.i]
 	fresh := s.i == 0 || !isWordByte(s.src[s.i-1])
 	switch {
@@ -107,7 +113,7 @@ func (s *scrubber) lenPlainWord(i int) int {
 	switch {
 	case len(rest) > 0 && isWordByte(rest[0]):
 		return 0
-	case has(rest, ":/"), has(rest, `:\`), n == 8 && has(rest, "-"): // a URL, a drive, an id
+	case len(rest) > 1 && rest[0] == ':' && rest[1] != ' ', n == 8 && has(rest, "-"): // a URL, a drive, an id
 		return 0
 	case counted.has(s.src[i:end]), named.has(s.src[i:end]):
 		return 0
