@@ -123,11 +123,14 @@ func lenUUID(b []byte) int {
 	return len(form)
 }
 
+// maxChainBytes bounds an id of hex digits with colons between them.
+const maxChainBytes = 128
+
 // lenHexChain returns the length of an id such as E1A0:3D4F2A:1B9C8D7, hex digits
 // with colons between them.
 func lenHexChain(b []byte) int {
 	n, colons := 0, 0
-	for n < len(b) && (isHex(b[n]) || b[n] == ':') {
+	for n < min(len(b), maxChainBytes) && (isHex(b[n]) || b[n] == ':') {
 		if b[n] == ':' {
 			colons++
 		}
@@ -139,24 +142,27 @@ func lenHexChain(b []byte) int {
 	return n
 }
 
-// isWideChain reports a chain whose parts have more digits than those of an address, or
-// of a fingerprint.
+// isWideChain reports a chain of which two parts have more digits than those of an address,
+// or of a fingerprint.
 func isWideChain(b []byte) bool {
-	n, wide := 0, 0
-	for n < len(b) && (isHex(b[n]) || b[n] == ':') {
-		part := 0
-		for n < len(b) && isHex(b[n]) {
-			part++
-			n++
+	wide, digits := 0, 0
+	for _, c := range b[:min(len(b), maxChainBytes)] {
+		switch {
+		case isHex(c):
+			digits++
+		case c == ':':
+			digits = 0
+		default:
+			return false
 		}
-		if part > 4 {
+		if digits == 5 {
 			wide++
 		}
-		if n < len(b) && b[n] == ':' {
-			n++
+		if wide == 2 {
+			return true
 		}
 	}
-	return wide >= 2
+	return false
 }
 
 // maxBarBytes bounds a drawn progress bar.
