@@ -52,6 +52,8 @@ try {
   const refused = await page.getByRole("dialog").getByRole("alert").innerText();
   const focusAfterAct = await focused();
   await page.keyboard.press("Escape");
+  // The page hears of it a moment later. Without the focus back in time, what has it is told.
+  await page.waitForFunction((name) => document.activeElement.textContent === name, server).catch(() => {});
   const focusAfterClose = await focused();
 
   await page.setViewportSize({ width: 360, height: 740 });
