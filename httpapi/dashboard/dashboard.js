@@ -19,14 +19,29 @@ function element(tag, attributes = {}, ...children) {
 
 const keyed = (key) => document.querySelector(`[data-key="${CSS.escape(key)}"]`);
 
-// keepingFocus renders and gives the focus back to what stands in the place of the
-// element that had it, in the details to their close button if nothing does.
-function keepingFocus(render) {
+// put gives an element those children, and leaves what is as it should be where it is: a
+// button that is replaced between press and release loses the click. The focus stays with
+// what stands in the place of the element that had it; in the details it goes to their
+// close button if nothing does.
+function put(into, ...children) {
   const key = document.activeElement && document.activeElement.dataset.key;
-  render();
-  if (!key) return;
+  become(into, element("div", {}, ...children));
+  if (!key || document.activeElement.dataset.key === key) return;
   const again = keyed(key) || ($("detail").open && $("close"));
   if (again) again.focus();
+}
+
+// become makes the content of one element that of another, node by node.
+function become(there, wanted) {
+  const old = [...there.childNodes];
+  const children = [...wanted.childNodes];
+  children.forEach((child, i) => {
+    if (!old[i]) there.append(child);
+    else if (old[i].isEqualNode(child)) return;
+    else if (child.nodeType === Node.ELEMENT_NODE && old[i].cloneNode().isEqualNode(child.cloneNode())) become(old[i], child);
+    else old[i].replaceWith(child);
+  });
+  old.slice(children.length).forEach((child) => child.remove());
 }
 
 class Refused extends Error {
@@ -86,7 +101,7 @@ function showStates() {
     type: "button", "data-key": `state:${state}`, "aria-pressed": String(view.state === state),
     click: () => { view.state = state; show(); },
   }, label);
-  $("states").replaceChildren(button("", `all ${view.servers.length}`),
+  put($("states"), button("", `all ${view.servers.length}`),
     ...states.filter((s) => counts.get(s)).map((s) => button(s, `${s} ${counts.get(s)}`)));
 }
 
@@ -121,10 +136,8 @@ function show() {
   const shown = view.servers.filter((s) => (!view.state || s.state === view.state) &&
     [s.name, s.description, s.state_reason].some((t) => t.toLowerCase().includes(wanted)));
   shown.sort((a, b) => states.indexOf(a.state) - states.indexOf(b.state) || (a.name < b.name ? -1 : 1));
-  keepingFocus(() => {
-    showStates();
-    $("servers").tBodies[0].replaceChildren(...shown.map(row));
-  });
+  showStates();
+  put($("servers").tBodies[0], ...shown.map(row));
   $("empty").hidden = shown.length > 0;
   $("empty").textContent = view.servers.length ? "No server fits."
     : ["No server is configured.", ...view.files.map((f) => `One that is added to ${f} is there as soon as the file is saved.`)].join(" ");
@@ -183,16 +196,15 @@ async function showDetail() {
   const [server, why, history] = await Promise.all([ask(path), ask(`${path}/why`), ask(`${path}/history?limit=25`)]);
   if (view.open !== name) return;
   const opened = new Set([...$("detail-body").querySelectorAll("details[open]")].map((d) => d.dataset.event));
-  keepingFocus(() => {
-    $("detail-body").replaceChildren(
-      element("p", { class: "reason" }, badge(server.state), " ", why.summary),
-      why.rule && why.rule.hint ? element("p", {}, why.rule.hint) : "",
-      actions(server), facts(server, why),
-      ...section("What would bring it back", clearings(why)),
-      ...section("What this rests on", chain(why)),
-      ...section("History", historyOf(history)));
-    for (const d of $("detail-body").querySelectorAll("details")) d.open = opened.has(d.dataset.event);
-  });
+  const body = element("div", {},
+    element("p", { class: "reason" }, badge(server.state), " ", why.summary),
+    why.rule && why.rule.hint ? element("p", {}, why.rule.hint) : "",
+    actions(server), facts(server, why),
+    ...section("What would bring it back", clearings(why)),
+    ...section("What this rests on", chain(why)),
+    ...section("History", historyOf(history)));
+  for (const d of body.querySelectorAll("details")) d.open = opened.has(d.dataset.event);
+  put($("detail-body"), ...body.childNodes);
 }
 
 // literal writes a value as JSON in which nothing hides: characters that turn the text
@@ -286,7 +298,7 @@ async function showWho() {
   const who = await ask("/api/session");
   view.roles = who.roles;
   view.name = who.name;
-  $("who").replaceChildren(who.name
+  put($("who"), who.name
     ? element("button", { type: "button", click: async () => { await ask("/api/session", { method: "DELETE" }); location.reload(); } }, `Sign out ${who.name}`)
     : element("button", { type: "button", click: askForToken }, "Sign in"));
 }
