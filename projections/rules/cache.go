@@ -87,6 +87,9 @@ func (c *cache) key(e *events.Evidence) cacheKey {
 	if e.StdoutJunk != nil {
 		v.junk = e.StdoutJunk.Excerpt
 	}
+	if v.stderrIsOld() {
+		v.head, v.tail = "", ""
+	}
 	for f := range v.numbers {
 		if !c.reads[f] {
 			v.numbers[f] = unseen

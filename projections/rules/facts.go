@@ -67,6 +67,14 @@ func (f *facts) phase() events.Phase { return events.Phase(f.enums[enumPhase]) }
 
 func (f *facts) kind() events.ErrorKind { return events.ErrorKind(f.enums[enumErrorKind]) }
 
+// stderrIsOld reports that a server, which lives, was silent while a call went on: what it
+// wrote to standard error before is not about the call.
+func (f *facts) stderrIsOld() bool {
+	last, elapsed := f.numbers[numberStderrLastMS], f.numbers[numberElapsedMS]
+	lives := !f.exited() && !f.signalled() && f.kind() != events.KindEOF
+	return f.phase() == events.PhaseCallTool && lives && elapsed.seen() && last > elapsed
+}
+
 // exited reports that a process ended with an exit code.
 func (f *facts) exited() bool { return f.numbers[numberExitCode].seen() }
 

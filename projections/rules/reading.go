@@ -65,10 +65,12 @@ func (r *reading) field(f textField, texts ...string) {
 	r.buf = append(r.buf, '\n')
 }
 
-// speakers appends the texts that may say what failed, cut into lines: standard
-// error, the JSON-RPC error, what an HTTP answer says, the client's text.
+// speakers appends the texts that may say what failed, cut into lines: standard error
+// unless it is old, the JSON-RPC error, what an HTTP answer says, the client's text.
 func (r *reading) speakers(e *events.Evidence) {
-	r.field(textStderr, untagged(e.StderrHead), untagged(e.StderrTail))
+	if !r.stderrIsOld() {
+		r.field(textStderr, untagged(e.StderrHead), untagged(e.StderrTail))
+	}
 	r.cut(r.fields[textStdout], fromStdout)
 	r.cut(r.fields[textStderr], fromStderr)
 

@@ -145,3 +145,35 @@ func TestAToolsWordsAboutItsArgumentsStandAlone(t *testing.T) {
 		t.Errorf("%q above %q: got %s by rule %s, want %s", e.Error, e.StderrTail, got.Class, got.Rule, rules.ClassNetwork)
 	}
 }
+
+// What a living server wrote before a call began does not say why the call failed, however
+// vague the words of the call are. What a server wrote before it ended may.
+func TestStandardErrorOfBeforeACallDoesNotExplainIt(t *testing.T) {
+	set := rules.Default()
+	of := func(ms int64, change func(*events.Evidence)) rules.Verdict {
+		e := events.Evidence{
+			Phase: events.PhaseCallTool, Transport: events.TransportStdio, ErrorKind: events.KindToolError, ElapsedMS: 200,
+			Error: "Something went wrong", StderrTail: "ERROR crm: connect ECONNREFUSED 10.0.0.9:6379\n", StderrLastMS: &ms,
+		}
+		change(&e)
+		return set.Classify(e)
+	}
+	asItIs := func(*events.Evidence) {}
+	silent := of(201, func(e *events.Evidence) { e.StderrTail = "" })
+	for ms, want := range map[int64]rules.Class{200: rules.ClassNetwork, 201: silent.Class, 3_600_000: silent.Class} {
+		if got := of(ms, asItIs); got.Class != want || (got.Signature == silent.Signature) != (want == silent.Class) {
+			t.Errorf("standard error of %d ms before the end of a call of 200 ms: got %s, want %s", ms, got.Class, want)
+		}
+	}
+	for what, change := range map[string]func(*events.Evidence){
+		"a server that exited":         func(e *events.Evidence) { e.ErrorKind, e.ExitCode = events.KindExit, ptr(1) },
+		"a server that was killed":     func(e *events.Evidence) { e.ErrorKind, e.Signal = events.KindSignal, "SIGSEGV" },
+		"a stream that ended":          func(e *events.Evidence) { e.ErrorKind = events.KindEOF },
+		"a call of unknown length":     func(e *events.Evidence) { e.ElapsedMS = 0 },
+		"an attempt that is no call": func(e *events.Evidence) { e.Phase = events.PhaseListTools },
+	} {
+		if got := of(3_600_000, change); got.Class != rules.ClassNetwork {
+			t.Errorf("%s: got %s by rule %s, want %s", what, got.Class, got.Rule, rules.ClassNetwork)
+		}
+	}
+}
