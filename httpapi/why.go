@@ -36,12 +36,25 @@ func (a *API) ExplainServer(ctx context.Context, r api.ExplainServerRequestObjec
 	}
 	for _, c := range v.Clearings() {
 		shown.ClearsOn = append(shown.ClearsOn, api.Clearing{
-			What: api.ClearingWhat(c.What), At: api.NewTimestamp(c.At), Detail: c.Detail,
+			What: api.ClearingWhat(c.What), At: api.NewTimestamp(c.At), Detail: clearingDetail(v.Name, c),
 		})
 	}
 	return api.ExplainServer200JSONResponse{
 		Body: shown, Headers: api.ExplainServer200ResponseHeaders{LedgerSequence: int64(m.sequence)},
 	}, nil
+}
+
+// clearingDetail says what to do for a clearing. What a person may ask of the service is a
+// request of this contract.
+func clearingDetail(server events.ServerName, c projections.Clearing) string {
+	path := "/api/servers/" + url.PathEscape(string(server))
+	switch c.Request {
+	case projections.RequestAttempt:
+		return "POST " + path + "/discover"
+	case projections.RequestUnpin:
+		return "DELETE " + path + "/skip"
+	}
+	return c.Detail
 }
 
 // explained returns the view of a server that is to be explained.

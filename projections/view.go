@@ -114,10 +114,16 @@ func (v Server) ClearsOn() []string {
 		return []string{ClearsOnExpiry, ClearsOnConfigChange}
 	}
 	on := []string{ClearsOnExpiry, ClearsOnConfigChange, ClearsOnManual}
-	if v.Skip.Requalify && v.Entry.Transport == events.TransportStdio {
+	if v.requalifies() {
 		on = append(on, ClearsOnRequalify)
 	}
 	return on
+}
+
+// requalifies reports whether a changed local file ends the skip that holds now: only
+// programs that we start rest on any.
+func (v Server) requalifies() bool {
+	return v.Skip.Requalify && v.Entry.Transport == events.TransportStdio
 }
 
 // Servers returns all configured servers by name.

@@ -1,17 +1,26 @@
 package projections
 
 import (
-	"net/url"
 	"time"
 
 	"mcpledger/events"
 )
 
+// Request is what a person may ask of the service about a server.
+type Request string
+
+// The requests that bring a server back.
+const (
+	RequestAttempt Request = "attempt" // one attempt now, whatever the skip says
+	RequestUnpin   Request = "unpin"   // the end of a pin
+)
+
 // Clearing is one thing that would end what keeps a server from being used.
 type Clearing struct {
-	What   string    // one of the ClearsOn words
-	At     time.Time // for an expiry or a check; else zero
-	Detail string    // what to do; empty where nothing has to be done
+	What    string    // one of the ClearsOn words
+	At      time.Time // for an expiry or a check; else zero
+	Request Request   // for ClearsOnManual; else empty
+	Detail  string    // what else to do; empty where nothing has to be done, or Request says it
 }
 
 // Clearings returns what would bring the server back, the first to come first; empty for
@@ -22,11 +31,10 @@ func (v Server) Clearings() []Clearing {
 		return v.reportedClearings()
 	}
 	edit := Clearing{What: ClearsOnConfigChange, Detail: "edit the server's entry" + inFile(v.Entry.SourceFile)}
-	path := "/api/servers/" + url.PathEscape(string(v.Name))
-	manual := Clearing{What: ClearsOnManual, Detail: "POST " + path + "/discover"}
+	manual := Clearing{What: ClearsOnManual, Request: RequestAttempt}
 	var lift []Clearing
 	if v.Pinned() {
-		lift = []Clearing{{What: ClearsOnManual, Detail: "DELETE " + path + "/skip"}}
+		lift = []Clearing{{What: ClearsOnManual, Request: RequestUnpin}}
 		if !v.Skip.Until.IsZero() {
 			lift = append([]Clearing{{What: ClearsOnExpiry, At: v.Skip.Until}}, lift...)
 		}
@@ -42,7 +50,7 @@ func (v Server) Clearings() []Clearing {
 		return lift
 	case v.Skip != nil:
 		all := []Clearing{{What: ClearsOnExpiry, At: v.Skip.Until}, edit, manual}
-		if v.Skip.Requalify && v.Entry.Transport == events.TransportStdio {
+		if v.requalifies() {
 			all = append(all, Clearing{What: ClearsOnRequalify, Detail: "install or replace the program; looked at when due, at start and every 5 minutes"})
 		}
 		return all
