@@ -115,6 +115,12 @@ func (s *Service) Clear(ctx context.Context, servers []events.ServerName, reason
 	return s.decide(ctx, servers, actor, events.SkipCleared{Reason: s.words(reason)})
 }
 
+// RecordActivation records that a rule set is in force from here on; it is what
+// projections.Engine.Activate wants. Actor is empty where nobody asked for it.
+func (s *Service) RecordActivation(ctx context.Context, d events.RulesActivated, actor string) error {
+	return s.append(ctx, about{actor: actor}, d)
+}
+
 // decide records a person's decision about servers in one batch.
 func (s *Service) decide(ctx context.Context, servers []events.ServerName, actor string, d events.Data) error {
 	s.mu.Lock()

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"mcpledger/events"
 	"mcpledger/httpapi/api"
 	"mcpledger/projections"
@@ -46,7 +44,10 @@ func (a *API) PutRules(ctx context.Context, r api.PutRulesRequestObject) (api.Pu
 		return nil, err
 	}
 	if !r.Params.DryRun {
-		if err := a.engine.Activate(ctx, set, a.recordActivation(callerOf(ctx).actor())); err != nil {
+		record := func(ctx context.Context, d events.RulesActivated) error {
+			return a.discovery.RecordActivation(ctx, d, callerOf(ctx).actor())
+		}
+		if err := a.engine.Activate(ctx, set, record); err != nil {
 			return nil, err
 		}
 	}
@@ -84,17 +85,6 @@ func (a *API) mayBeInForce(set *rules.Set) error {
 		return p
 	}
 	return nil
-}
-
-// recordActivation returns how an activation by somebody gets into the log.
-func (a *API) recordActivation(actor string) func(context.Context, events.RulesActivated) error {
-	return func(ctx context.Context, d events.RulesActivated) error {
-		_, err := a.log.Append(ctx, []events.Event{{
-			ID: uuid.Must(uuid.NewV7()).String(), Source: a.source, Type: d.EventType(), Time: a.now().UTC(),
-			DataVersion: 1, Actor: actor, Data: d,
-		}})
-		return err
-	}
 }
 
 // rulesChange says what a set changes, with the set that is in force.

@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -12,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mcpledger/events"
-	"mcpledger/httpapi"
 	"mcpledger/projections/rules"
 )
 
@@ -195,7 +195,8 @@ func TestARuleThatCanNeverMatchIsWarnedOf(t *testing.T) {
 }
 
 func TestARuleSetThatCannotBeRecordedIsNotPutInForce(t *testing.T) {
-	w := newWorld(t, func(c *httpapi.Config) { c.Log = fullLog{c.Log} })
+	w := newWorld(t)
+	w.discovery.err = fmt.Errorf("append: %w", events.ErrUnavailable)
 	w.operate(http.MethodPut, "/api/rules", hasty(t), asYAML).refused(http.StatusServiceUnavailable, "log_unavailable")
 	want(t, "active", w.get("/api/rules").at("active", "set"), "default")
 }

@@ -16,8 +16,8 @@ type writeState interface {
 }
 
 // Discovery does what the API is asked to do about servers. It alone makes attempts
-// and writes the events that go with them; the API decides who may ask, and for
-// which servers. Its methods take plain values or discovery's own, so that whoever
+// and writes the service's own events; the API decides who may ask, and for which
+// servers. Its methods take plain values or discovery's own, so that whoever
 // implements it need not know this package.
 //
 // Whatever could not be written is an error that wraps events.ErrUnavailable, and
@@ -38,6 +38,9 @@ type Discovery interface {
 
 	// Clear ends the pins and skips of configured servers, all or none.
 	Clear(ctx context.Context, servers []events.ServerName, reason, actor string) error
+
+	// RecordActivation records that a rule set is in force from here on.
+	RecordActivation(ctx context.Context, d events.RulesActivated, actor string) error
 
 	// Call calls a tool once, or says why it did not. Its outcome is recorded when it
 	// returns, also when ctx ends meanwhile, which cancels the call at the server. The

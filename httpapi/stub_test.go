@@ -76,6 +76,16 @@ func (d *discoveryStub) Clear(ctx context.Context, servers []events.ServerName, 
 	return d.err
 }
 
+func (d *discoveryStub) RecordActivation(ctx context.Context, activated events.RulesActivated, actor string) error {
+	e := d.world.event("", about{}, activated)
+	e.Actor = actor
+	if d.err != nil {
+		return d.err
+	}
+	_, err := d.world.log.Append(ctx, []events.Event{e})
+	return err
+}
+
 func (d *discoveryStub) Call(ctx context.Context, c discovery.Call) (discovery.CallOutcome, error) {
 	d.mu.Lock()
 	d.called = append(d.called, c)

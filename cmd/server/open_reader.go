@@ -75,6 +75,10 @@ func (nobody) Clear(context.Context, []events.ServerName, string, string) error 
 	return errNeedsService
 }
 
+func (nobody) RecordActivation(context.Context, events.RulesActivated, string) error {
+	return errNeedsService
+}
+
 func (nobody) Call(context.Context, discovery.Call) (discovery.CallOutcome, error) {
 	return discovery.CallOutcome{}, errNeedsService
 }

@@ -15,8 +15,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/google/uuid"
-
 	"mcpledger/discovery"
 	"mcpledger/discovery/config"
 	"mcpledger/events"
@@ -43,7 +41,6 @@ type service struct {
 	logger    *slog.Logger
 	source    string // names this instance in its events
 	rulesFile string // from which the rule set is; empty: from none
-	now       func() time.Time
 }
 
 // runService opens what the service needs, in the order in which a person can do
@@ -101,7 +98,7 @@ func (p *program) runService(ctx context.Context, o serveOptions, logger *slog.L
 		}
 	}
 
-	s := &service{log: log, logger: logger, source: instanceName(key), rulesFile: rulesFile, now: p.now, engine: projections.NewEngine(log, set, log)}
+	s := &service{log: log, logger: logger, source: instanceName(key), rulesFile: rulesFile, engine: projections.NewEngine(log, set, log)}
 	if rulesFile != "" {
 		warnOfRules(ctx, s.logger, set)
 	}
@@ -218,10 +215,7 @@ func (s *service) activate(ctx context.Context) error {
 }
 
 func (s *service) recordActivation(ctx context.Context, d events.RulesActivated) error {
-	_, err := s.log.Append(ctx, []events.Event{{
-		ID: uuid.Must(uuid.NewV7()).String(), Source: s.source, Type: d.EventType(), Time: s.now().UTC(), DataVersion: 1, Data: d,
-	}})
-	return err
+	return s.discovery.RecordActivation(ctx, d, "")
 }
 
 // folderMark names the data folder on this machine and no copy of it, though a copy has
