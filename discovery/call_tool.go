@@ -1,7 +1,6 @@
 package discovery
 
 import (
-	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -15,25 +14,17 @@ import (
 
 // argumentsHash is equal for equal arguments and tells nothing else of them.
 func (s *Service) argumentsHash(arguments json.RawMessage) string {
+	canonical, err := upstream.CanonicalJSON(arguments)
+	if err != nil {
+		canonical = arguments // none, or no JSON: they are equal as they stand
+	}
 	mac := hmac.New(sha256.New, s.callKey)
-	mac.Write(canonicalArguments(arguments))
-	return hex.EncodeToString(mac.Sum(nil)[:16])
+	mac.Write(canonical)
+	return hex.EncodeToString(mac.Sum(nil)[:argumentsHashBytes])
 }
 
-// canonicalArguments returns the arguments without white space, keys sorted.
-func canonicalArguments(arguments json.RawMessage) []byte {
-	dec := json.NewDecoder(bytes.NewReader(arguments))
-	dec.UseNumber()
-	var v any
-	if dec.Decode(&v) != nil {
-		return arguments
-	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		return arguments
-	}
-	return b
-}
+// argumentsHashBytes is how much of the keyed SHA-256 is kept.
+const argumentsHashBytes = 16
 
 // definitions remembers the tools of the catalogue last looked at.
 type definitions struct {

@@ -9,12 +9,13 @@ import (
 	"strconv"
 	"syscall"
 
+	"mcpledger/discovery/config"
 	"mcpledger/events"
 )
 
 // envMark is the environment variable that carries Options.Mark into servers'
 // processes, and from there into what they start.
-const envMark = "MCPLEDGER_INSTANCE"
+const envMark = config.OwnPrefix + "INSTANCE"
 
 // marked returns the environment of a server's process with the mark, if there is one.
 func (s *Service) marked(environ []string) []string {

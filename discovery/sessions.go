@@ -26,10 +26,6 @@ var (
 	errGone = errors.New("the server's entry changed meanwhile, or the service stops")
 )
 
-// perClient is the value of events.Settings.Session that gives each client a session
-// of its own.
-const perClient = "per_client"
-
 // sessions holds, for each connection in force, the sessions that calls are sent on.
 // They are opened on first use.
 type sessions struct {
@@ -86,7 +82,7 @@ func (p *sessions) line(srv *config.Server, client string) (*line, error) {
 
 // ownerOf returns whose line a client of a server uses; empty for the one that all share.
 func ownerOf(srv *config.Server, client string) string {
-	if srv.Settings.Session == perClient {
+	if srv.Settings.Session == events.SessionPerClient {
 		return client
 	}
 	return ""

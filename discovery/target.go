@@ -4,6 +4,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"mcpledger/discovery/config"
 	"mcpledger/discovery/upstream"
@@ -54,7 +55,7 @@ func (s *Service) budget(srv *config.Server) upstream.Budget {
 	s.mu.Lock()
 	fetching := srv.Runner != "" && !s.answered[srv.Key]
 	s.mu.Unlock()
-	b := upstream.StartBudget(srv.Transport, fetching)
+	b := startBudget(srv.Transport, fetching)
 	if srv.Timeouts.Start > 0 {
 		b.Total, b.Silence, b.List = srv.Timeouts.Start, 0, srv.Timeouts.Start
 	}
@@ -62,6 +63,27 @@ func (s *Service) budget(srv *config.Server) upstream.Budget {
 		b.Silence = srv.Timeouts.Silence
 	}
 	return b
+}
+
+// The time that an attempt has where the entry sets none; a package runner that may have
+// to fetch its package has projections.PackageRunnerBudget.
+const (
+	programBudget = time.Minute
+	networkBudget = 15 * time.Second
+)
+
+// startBudget returns the budget of an attempt over a transport. fetching says that a
+// package runner may have to fetch its package.
+func startBudget(t events.Transport, fetching bool) upstream.Budget {
+	switch {
+	case t != events.TransportStdio:
+		return upstream.Budget{Total: networkBudget, List: networkBudget}
+	case fetching:
+		return upstream.Budget{
+			Total: projections.PackageRunnerBudget, Silence: projections.PackageRunnerSilence, List: programBudget,
+		}
+	}
+	return upstream.Budget{Total: programBudget, List: programBudget}
 }
 
 // era returns the protocol era to begin with: the entry's own, or the one the server's
@@ -72,18 +94,8 @@ func (s *Service) era(srv *config.Server) upstream.Era {
 	}
 	version := ""
 	_ = s.engine.View(func(st *projections.State) { version = st.ProtocolVersion(srv.Name) })
-	switch {
-	case version == "":
-		return upstream.EraAuto
-	case version >= firstModern:
-		return upstream.EraModern
-	}
-	return upstream.EraLegacy
+	return upstream.EraOf(version)
 }
-
-// firstModern is the first protocol revision without initialize. Revisions are
-// dates, so they compare as text.
-const firstModern = "2026-07-28"
 
 // noteAnswered remembers that a server answered under this key: a package runner
 // has its package now, and the short budget does from here on.

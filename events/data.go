@@ -124,11 +124,17 @@ type ServerConfigured struct {
 type Settings struct {
 	Skip         SkipSettings `json:"skip,omitzero"`
 	Tools        ToolFilter   `json:"tools,omitzero"`
-	Session      string       `json:"session,omitempty"` // "shared" (default) or "per_client"
+	Session      string       `json:"session,omitempty"` // SessionShared (default) or SessionPerClient
 	MaxResult    int64        `json:"max_result,omitempty"`
 	RecordCalls  bool         `json:"record_calls,omitempty"`
 	RequiresAuth bool         `json:"requires_oauth,omitempty"` // the entry has an oauth section
 }
+
+// Whose the sessions of a server are: all clients share one, or each has its own.
+const (
+	SessionShared    = "shared"
+	SessionPerClient = "per_client"
+)
 
 // SkipSettings override the rule set's policy for one server.
 type SkipSettings struct {

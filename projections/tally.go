@@ -14,8 +14,8 @@ const maxLinks = 32
 // printing when its budget ended is not counted.
 const pardonLimit = 3
 
-// PackageRunnerBudget is the time in all a package runner has for a start. The
-// schedule gives it, and a start that used it up while still printing is pardoned.
+// PackageRunnerBudget is the time in all that package discovery gives a package runner
+// for a start. One that used it up while still printing is pardoned.
 const PackageRunnerBudget = 10 * time.Minute
 
 // PackageRunnerSilence is how long a package runner may print nothing.

@@ -11,9 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"mcpledger/discovery/config"
 )
 
-const envPrefix = "MCPLEDGER_"
+// envPrefix begins the variables that stand for flags.
+const envPrefix = config.OwnPrefix
 
 // self is the name this program was started by: "server" under go run, "mcpledger" as
 // make builds it. Whatever a person is told to type begins with it.

@@ -14,8 +14,9 @@ import (
 // MaxNameBytes bounds a server's name.
 const MaxNameBytes = events.MaxIDBytes
 
-// reservedName is the prefix of the service's own tools on its MCP endpoint.
-const reservedName = "ledger"
+// ReservedName is what no server may be called: it stands in a server's place before the
+// names of the service's own tools on its MCP endpoint.
+const ReservedName = "ledger"
 
 // Options say what to load.
 type Options struct {
@@ -129,7 +130,7 @@ func (c *Config) Redactor() *Redactor {
 }
 
 func (c *Config) add(e *entry, opts Options) {
-	if e.name == reservedName {
+	if e.name == ReservedName {
 		e.fault(e.value.StartOffset, `"ledger" is the name of the service's own tools: give the server another name`)
 	}
 	s, warnings, watched := build(e, opts)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// ownPrefix begins our own variables, which no server sees.
-const ownPrefix = "MCPLEDGER_"
+// OwnPrefix begins the service's own variables, which no server inherits.
+const OwnPrefix = "MCPLEDGER_"
 
 // reading is what one reference gave.
 type reading struct {
@@ -92,7 +92,7 @@ func (x *expander) resolve(seg segment) (name, value, fault string) {
 	default:
 		value, ok := x.lookupEnv(seg.text)
 		switch {
-		case strings.HasPrefix(seg.text, ownPrefix):
+		case strings.HasPrefix(seg.text, OwnPrefix):
 			return seg.text, "", "is a variable of this service and is not passed on: use another name"
 		case !ok:
 			return seg.text, "", "is not set: set it in the service's environment, or give a default as ${" + seg.text + ":-value}"

@@ -213,7 +213,7 @@ func (s *secrets) addInherited(names, environ []string) {
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
 		switch {
-		case strings.HasPrefix(name, ownPrefix):
+		case strings.HasPrefix(name, OwnPrefix):
 		case slices.Contains(names, name), all && isSensitive(name):
 			s.add(name, value)
 		case all, strings.HasSuffix(strings.ToLower(name), "_proxy"):

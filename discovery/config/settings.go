@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/tailscale/hujson"
+
+	"mcpledger/events"
 )
 
 // Timeouts are a server's own limits; zero means the default for its kind.
@@ -36,7 +38,7 @@ func (e *entry) readOwn(m member) {
 			e.readSkip(m)
 		case "session":
 			switch s := e.text(m); s {
-			case "shared", "per_client":
+			case events.SessionShared, events.SessionPerClient:
 				e.settings.Session = s
 			default:
 				e.fault(m.at, `"session" must be "shared" or "per_client"`)
@@ -125,7 +127,7 @@ func (e *entry) readInherited(m member) {
 	case 'f':
 	case '[':
 		for _, name := range e.texts(m) {
-			if strings.HasPrefix(name, ownPrefix) {
+			if strings.HasPrefix(name, OwnPrefix) {
 				e.warn(m.at, fmt.Sprintf("%s is a variable of this service and is not inherited", quoted(name)))
 				continue
 			}

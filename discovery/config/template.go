@@ -122,7 +122,7 @@ func (s segment) label() string {
 // inputVariable returns the variable that answers the input with that id: upper
 // case, with "_" for what a variable's name cannot hold.
 func inputVariable(id string) string {
-	return "MCPLEDGER_INPUT_" + strings.Map(func(r rune) rune {
+	return OwnPrefix + "INPUT_" + strings.Map(func(r rune) rune {
 		switch {
 		case 'a' <= r && r <= 'z':
 			return r - 'a' + 'A'

@@ -59,7 +59,7 @@ func newCatalogue(list []json.RawMessage) (Catalogue, error) {
 		if err := json.Unmarshal(raw, &head); err != nil || head.Name == "" {
 			return Catalogue{}, fmt.Errorf("tool %d of %d has no name", i+1, len(list))
 		}
-		canonical, err := canonicalJSON(raw)
+		canonical, err := CanonicalJSON(raw)
 		if err != nil {
 			return Catalogue{}, fmt.Errorf("tool %q: %w", head.Name, err)
 		}
@@ -136,9 +136,10 @@ func joinArray(n int, element func(int) []byte) []byte {
 	return append(out, ']')
 }
 
-// canonicalJSON returns raw without white space and with the keys of every object
-// sorted. Numbers stay as they are written, so that large ones keep their value.
-func canonicalJSON(raw json.RawMessage) ([]byte, error) {
+// CanonicalJSON returns raw without white space and with the keys of every object
+// sorted. Numbers stay as they are written, so that large ones keep their value. It
+// returns an error for what is not one JSON value.
+func CanonicalJSON(raw json.RawMessage) ([]byte, error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
 	var value any

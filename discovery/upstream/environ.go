@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"mcpledger/discovery/config"
 )
 
 // inherited are the variables a program needs to find its files and to reach the
@@ -26,13 +28,13 @@ var inherited = map[string]bool{
 }
 
 // Environ returns a server's environment, sorted: the few variables of parent that
-// programs need, or with inheritAll all of them, and its own, which win. Our own
-// MCPLEDGER_ variables are never inherited. parent has the form of os.Environ.
+// programs need, or with inheritAll all of them, and its own, which win. Those that
+// begin with config.OwnPrefix are never inherited. parent has the form of os.Environ.
 func Environ(parent []string, own map[string]string, inheritAll bool) []string {
 	env := map[string]string{}
 	for _, pair := range parent {
 		name, value, _ := strings.Cut(pair, "=")
-		if strings.HasPrefix(name, "MCPLEDGER_") {
+		if strings.HasPrefix(name, config.OwnPrefix) {
 			continue
 		}
 		if inheritAll || inherited[name] || strings.HasPrefix(name, "LC_") {

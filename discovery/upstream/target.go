@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"mcpledger/discovery/clock"
 	"mcpledger/discovery/config"
 	"mcpledger/events"
@@ -71,28 +73,26 @@ type Budget struct {
 	List time.Duration
 }
 
-// StartBudget returns the budget for a transport. firstRun is for a package runner
-// such as npx whose package may have to be fetched.
-func StartBudget(t events.Transport, firstRun bool) Budget {
-	switch {
-	case t != events.TransportStdio:
-		return Budget{Total: 15 * time.Second, List: 15 * time.Second}
-	case firstRun:
-		return Budget{Total: 10 * time.Minute, Silence: 3 * time.Minute, List: time.Minute}
-	default:
-		return Budget{Total: time.Minute, List: time.Minute}
-	}
-}
-
 // Era is a family of protocol revisions with one way to begin.
 type Era string
 
 // The eras.
 const (
-	EraAuto   Era = ""       // not known yet
-	EraLegacy Era = "legacy" // initialize, up to 2025-11-25
-	EraModern Era = "modern" // server/discover, from 2026-07-28
+	EraAuto   Era = ""               // not known yet
+	EraLegacy Era = config.EraLegacy // initialize, up to 2025-11-25
+	EraModern Era = config.EraModern // server/discover, from 2026-07-28
 )
+
+// EraOf returns the era of a protocol revision; EraAuto for none.
+func EraOf(version string) Era {
+	switch {
+	case version == "":
+		return EraAuto
+	case mcp.IsModernProtocol(version):
+		return EraModern
+	}
+	return EraLegacy
+}
 
 // clock returns what limits wait by.
 func (t Target) clock() clock.At {

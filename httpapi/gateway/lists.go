@@ -57,13 +57,10 @@ type lists struct {
 	refusals complaints // of servers that offer a list and give none
 }
 
-// perClient is the setting of servers whose clients share no session.
-const perClient = "per_client"
-
 // sessionOf returns the client whose session with a server is that client's own, empty
 // where clients share one.
 func sessionOf(v projections.Server, client string) string {
-	if v.Entry.Settings.Session != perClient {
+	if v.Entry.Settings.Session != events.SessionPerClient {
 		return ""
 	}
 	return client

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"mcpledger/discovery/config"
 	"mcpledger/events"
 )
 
@@ -20,8 +21,8 @@ const (
 // separator stands between a server's name and that of its tool or prompt.
 const separator = "__"
 
-// OwnPrefix begins the names of the gateway's own tools. No server is named "ledger".
-const OwnPrefix = "ledger" + separator
+// OwnPrefix begins the names of the gateway's own tools.
+const OwnPrefix = config.ReservedName + separator
 
 // Namer gives the tools and prompts of many servers names in one list: letters,
 // digits, "_" and "-", at most Limit bytes. A name depends on its server and tool
