@@ -90,9 +90,13 @@ func (l *line) closeIdle(now time.Time) (empty bool) {
 	return true
 }
 
+// shutdownBudget is how long the end of a session may take. All end at the same time at
+// a stop.
+const shutdownBudget = 8 * time.Second
+
 // closeSession ends a session within the budget of a shutdown.
 func (s *Service) closeSession(session *upstream.Session) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), s.shutdown)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), shutdownBudget)
 	defer cancel()
 	if err := session.Close(ctx); err != nil {
 		s.logger.DebugContext(ctx, "session ended badly", slog.Any("err", err))
@@ -102,9 +106,7 @@ func (s *Service) closeSession(session *upstream.Session) {
 // recordSession appends an event of a session's life. What it tells is worth less
 // than the calls, so that a log that cannot be written holds none of them up for long.
 func (s *Service) recordSession(srv *config.Server, key events.ConfigKey, d events.Data) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), recordTimeout)
-	defer cancel()
-	if err := s.append(ctx, about{server: srv.Name, key: key}, d); err != nil {
-		s.logger.WarnContext(ctx, "session not recorded", slog.String("server", string(srv.Name)), slog.Any("err", err))
+	if err := s.store(s.event(about{server: srv.Name, key: key}, d)); err != nil {
+		s.logger.WarnContext(s.ctx, "session not recorded", slog.String("server", string(srv.Name)), slog.Any("err", err))
 	}
 }

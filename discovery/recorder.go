@@ -38,6 +38,9 @@ func (r recorder) event(a about, d events.Data) events.Event {
 	}
 }
 
+// recordTimeout bounds how long a batch may take that is recorded whoever has gone.
+const recordTimeout = 5 * time.Second
+
 // store appends a batch even when whoever caused it has gone, within recordTimeout.
 // If that ends first, the batch may have been stored; storing it again does no harm.
 func (r recorder) store(batch ...events.Event) error {

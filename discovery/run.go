@@ -36,7 +36,7 @@ func (s *Service) begin(ctx context.Context, req request) (*run, error) {
 	r := &run{id: newID(), request: req, started: s.now(), done: make(chan struct{})}
 	planned := s.claim(r)
 	if len(planned) == 0 {
-		return nil, nil //nolint:nilnil // nothing to do is no error
+		return nil, nil // nothing to do is no error
 	}
 	names := make([]events.ServerName, len(planned))
 	for i, p := range planned {
@@ -135,10 +135,8 @@ func (s *Service) carryOut(r *run, planned []claimed) {
 	}
 	all.Wait()
 	total.ElapsedMS = s.now().Sub(r.started).Milliseconds()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), recordTimeout)
-	defer cancel()
-	if err := s.append(ctx, about{runID: r.id, actor: r.request.actor}, total); err != nil {
-		s.logger.WarnContext(ctx, "end of run not recorded", slog.Any("err", err))
+	if err := s.store(s.event(about{runID: r.id, actor: r.request.actor}, total)); err != nil {
+		s.logger.WarnContext(s.ctx, "end of run not recorded", slog.Any("err", err))
 	}
 }
 

@@ -25,10 +25,6 @@ var (
 	ErrStopping      = errors.New("service is stopping")
 )
 
-// recordTimeout bounds how long the outcome of work that is over waits to be
-// recorded while the service stops.
-const recordTimeout = 5 * time.Second
-
 // Options configure a Service. Log, Engine, Source, Load and Logger are required.
 type Options struct {
 	Log    events.Log
@@ -58,8 +54,6 @@ type Options struct {
 	// LookEvery bounds how long the schedule sleeps before it looks at Now again, since
 	// a clock may be set, or run faster than timers do; 0 means a minute.
 	LookEvery time.Duration
-	// ShutdownBudget bounds the end of all servers' processes together; 0 means 8 s.
-	ShutdownBudget time.Duration
 	// Mark is this instance's alone, and stands in the environment of its servers'
 	// processes, so that a start after a crash ends what is left of them. Empty: they
 	// are not marked, and none is ended.
@@ -75,7 +69,6 @@ type Service struct {
 	load     func() (*config.Config, error)
 	version  string
 	verify   bool
-	shutdown time.Duration
 	backoff  time.Duration
 	turns    *turns
 	launches *pacer
@@ -123,14 +116,13 @@ func New(o Options) *Service {
 	}
 	o.Parallel = cmp.Or(o.Parallel, max(4, 2*runtime.NumCPU()))
 	o.GiveWay = cmp.Or(o.GiveWay, 5*time.Second)
-	o.ShutdownBudget = cmp.Or(o.ShutdownBudget, 8*time.Second)
 	o.RetryWait = cmp.Or(o.RetryWait, 500*time.Millisecond)
 	o.LookEvery = cmp.Or(o.LookEvery, time.Minute)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	s := &Service{
 		recorder: recorder{log: o.Log, source: o.Source, now: o.Now},
 		at:       o.At, engine: o.Engine, logger: o.Logger, load: o.Load, version: o.Version, verify: o.VerifyOnStart,
-		shutdown: o.ShutdownBudget, backoff: o.RetryWait, lookEvery: o.LookEvery,
+		backoff: o.RetryWait, lookEvery: o.LookEvery,
 		turns: newTurns(o.Parallel, o.GiveWay, o.Now, o.At), launches: newPacer(o.Now, o.At),
 		voice: newAnnouncer(o.Logger), kick: make(chan struct{}, 1),
 		servers: map[events.ServerName]*config.Server{}, flights: map[events.ServerName]*flight{},
@@ -196,9 +188,7 @@ func (s *Service) Run(ctx context.Context) error {
 	s.cancel(errShutdown)
 	s.sessions.close()
 	s.work.Wait()
-	stop, done := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
-	defer done()
-	return s.append(stop, about{}, events.ServiceStopped{Reason: context.Cause(ctx).Error()})
+	return s.store(s.event(about{}, events.ServiceStopped{Reason: context.Cause(ctx).Error()}))
 }
 
 // errShutdown and errConfigChanged are the causes of cancelled attempts; their texts

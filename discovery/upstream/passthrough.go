@@ -13,12 +13,11 @@ import (
 // Capability is something a server may say it offers, besides tools.
 type Capability string
 
-// The capabilities whose requests are passed on.
+// The capabilities that are looked at.
 const (
-	CapabilityResources   Capability = "resources"
-	CapabilityPrompts     Capability = "prompts"
-	CapabilityCompletions Capability = "completions"
-	CapabilityLogging     Capability = "logging"
+	CapabilityResources Capability = "resources"
+	CapabilityPrompts   Capability = "prompts"
+	CapabilityLogging   Capability = "logging"
 )
 
 // Offers reports whether capabilities, as a server sent them, name c.
