@@ -205,3 +205,13 @@ func (s *Service) wake() {
 	default:
 	}
 }
+
+// within returns ctx, ended with cause once d has passed.
+func (s *Service) within(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
+	return s.at.Until(ctx, s.now().Add(d), cause)
+}
+
+// pause waits for d, or returns the cause of ctx's end.
+func (s *Service) pause(ctx context.Context, d time.Duration) error {
+	return s.at.Wait(ctx, s.now().Add(d))
+}
