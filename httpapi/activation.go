@@ -156,10 +156,7 @@ func (a *API) showActive(m moment) api.ActiveRules {
 	beside := showRuleSet(shadow)
 	shown.Shadow = &beside
 	for _, d := range differences {
-		was, now := standing(d.Was), standing(d.Now)
-		shown.ShadowDifferences = append(shown.ShadowDifferences, api.DiffItem{
-			Server: d.Server, Changed: list(changes(was, now)), Was: was, Now: now,
-		})
+		shown.ShadowDifferences = append(shown.ShadowDifferences, showDifference(d))
 	}
 	return shown
 }

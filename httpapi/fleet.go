@@ -35,10 +35,8 @@ type fleetCache struct {
 // shared between requests: nobody changes them.
 func (a *API) fleetAt(ctx context.Context, at, setName string) (*fleet, error) {
 	if at != "" || setName != "" {
-		f := &fleet{}
-		m, err := a.ask(ctx, at, setName, func(s *projections.State, now time.Time) { f.servers = s.Servers(now) })
-		f.moment = m
-		return f, err
+		servers, m, err := a.serversOf(ctx, at, setName)
+		return &fleet{moment: m, servers: servers}, err
 	}
 	a.fleet.mu.Lock()
 	defer a.fleet.mu.Unlock()

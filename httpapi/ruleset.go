@@ -101,8 +101,7 @@ func (a *API) ruleSet(ctx context.Context, ref string) (*rules.Set, error) {
 	if ref == "" {
 		return nil, nil // no name is no set
 	}
-	shadow, _ := a.engine.Shadowed(a.now())
-	for _, set := range []*rules.Set{a.engine.Rules(), shadow} {
+	for _, set := range []*rules.Set{a.engine.Rules(), a.engine.ShadowRules()} {
 		if set != nil && set.Answers(ref) {
 			return set, nil
 		}

@@ -107,5 +107,5 @@ func (e *Engine) Compare(ctx context.Context, set *rules.Set, now time.Time) ([]
 	if err != nil {
 		return nil, fmt.Errorf("compare with %s: %w", set.Name(), err)
 	}
-	return Differences(is, under, now), nil
+	return Differences(is.Servers(now), under.Servers(now)), nil
 }
