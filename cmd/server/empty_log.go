@@ -34,10 +34,6 @@ func (emptyLog) Follow(ctx context.Context, _ events.Sequence) iter.Seq2[events.
 	}
 }
 
-func (emptyLog) Event(context.Context, string) (events.Event, error) {
-	return events.Event{}, events.ErrNotFound
-}
-
 func (emptyLog) Content(context.Context, string) ([]byte, error) { return nil, events.ErrNotFound }
 
 func (emptyLog) SequenceAt(context.Context, time.Time) (events.Sequence, error) { return 0, nil }

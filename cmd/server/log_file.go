@@ -24,7 +24,7 @@ func (p *program) openLog(ctx context.Context, dir string, logger *slog.Logger) 
 
 // hasLog reports whether there is a log in dir.
 func hasLog(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, "ledger.db"))
+	_, err := os.Stat(filepath.Join(dir, sqlite.DatabaseFile))
 	return !errors.Is(err, fs.ErrNotExist)
 }
 

@@ -222,7 +222,7 @@ func (s *service) recordActivation(ctx context.Context, d events.RulesActivated)
 // the same instance name. It is empty, and nothing is marked, if the folder cannot be
 // told apart.
 func folderMark(dir, source string) string {
-	info, err := os.Stat(filepath.Join(dir, "ledger.lock"))
+	info, err := os.Stat(filepath.Join(dir, sqlite.LockFile))
 	if err != nil {
 		return ""
 	}

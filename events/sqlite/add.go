@@ -185,13 +185,15 @@ func (s *store) place(p *prepared) error {
 	for _, c := range [...]struct {
 		column int
 		name   string
-	}{{2, p.source}, {3, p.typ}, {4, p.subject}, {8, p.configKey}, {12, p.actor}} {
+	}{
+		{colSource, p.source}, {colType, p.typ}, {colSubject, p.subject}, {colConfigKey, p.configKey}, {colActor, p.actor},
+	} {
 		var err error
 		if p.row[c.column], err = s.numberOf(c.name); err != nil {
 			return err
 		}
 	}
-	p.row[0], p.row[7], p.row[15] = p.sequence, p.recordedAt, p.hash[:]
+	p.row[colSequence], p.row[colRecordedAt], p.row[colHash] = p.sequence, p.recordedAt, p.hash[:]
 	return nil
 }
 
@@ -216,7 +218,7 @@ func (s *store) settle(p *prepared) error {
 func (s *store) earlier(p *prepared) (int64, error) {
 	var first numbered
 	found := false
-	err := query(s.conn, "SELECT "+columns+" FROM events WHERE id = ? AND source = ?", []any{p.row[1], p.row[2]},
+	err := query(s.conn, "SELECT "+columns+" FROM events WHERE id = ? AND source = ?", []any{p.row[colID], p.row[colSource]},
 		func(row []driver.Value) (err error) {
 			found = true
 			first, err = scan(row)

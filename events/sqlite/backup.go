@@ -20,11 +20,11 @@ func Backup(ctx context.Context, dir, dest string, withKey bool) error {
 }
 
 func backup(ctx context.Context, dir, dest string, withKey bool) error {
-	path := filepath.Join(dest, databaseFile)
+	path := filepath.Join(dest, DatabaseFile)
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("%s has a log: %w", dest, ErrNotEmpty)
 	}
-	if _, err := os.Stat(filepath.Join(dir, databaseFile)); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, DatabaseFile)); err != nil {
 		return err
 	}
 	var key []byte

@@ -92,16 +92,16 @@ type prepared struct {
 // set prepares an entry.
 func (p *prepared) set(e entry, contents []events.Content) {
 	p.entry, p.contents = e, contents
-	p.row[1] = idValue(e.id)
+	p.row[colID] = idValue(e.id)
 	if e.time != noTime {
-		p.row[5] = e.time
+		p.row[colTime] = e.time
 	}
-	p.row[6] = e.dataVersion
-	p.row[9], p.row[10], p.row[11] = idValue(e.runID), idValue(e.attemptID), idValue(e.callID)
+	p.row[colDataVersion] = e.dataVersion
+	p.row[colRunID], p.row[colAttemptID], p.row[colCallID] = idValue(e.runID), idValue(e.attemptID), idValue(e.callID)
 	if e.traceParent != "" {
-		p.row[13] = e.traceParent
+		p.row[colTraceParent] = e.traceParent
 	}
-	p.row[14] = pack(e.data)
+	p.row[colData] = pack(e.data)
 }
 
 // prepare checks and encodes an event. Its errors are events.ErrInvalid.

@@ -22,8 +22,7 @@ const MaxLineBytes = 64 << 20
 type ImportOptions struct {
 	Now    func() time.Time // required
 	Source string           // of the log.imported event; required
-	Actor  string
-	From   string // where the export came from, such as its file's name
+	From   string           // where the export came from, such as its file's name
 }
 
 // Import puts an export of a whole log into the empty log in dir, all of it or, after
@@ -94,7 +93,7 @@ func (im *importer) record(opts ImportOptions) (events.LogImported, error) {
 	var p prepared
 	err = p.prepare(events.Event{
 		ID: id.String(), Source: opts.Source, Type: events.TypeLogImported,
-		Time: now, DataVersion: 1, Actor: opts.Actor, Data: imported,
+		Time: now, DataVersion: 1, Data: imported,
 	})
 	if err != nil {
 		return imported, err

@@ -14,7 +14,9 @@ import (
 	"mcpledger/events"
 )
 
-const lockFile = "ledger.lock"
+// LockFile is the name of the file in a data folder that is locked while a process has
+// the log open for writing.
+const LockFile = "ledger.lock"
 
 // A held lock is asked for again, since its holder may be about to let go of it: one that
 // was just told to stop, or killed. When the holder is gone already, what it was starting
@@ -30,7 +32,7 @@ const (
 // the returned file is closed or the process ends, however it ends. A lock that stays
 // held gives events.ErrInUse.
 func acquire(ctx context.Context, dir string) (*os.File, error) {
-	path := filepath.Join(dir, lockFile)
+	path := filepath.Join(dir, LockFile)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, unwritable(err)

@@ -17,7 +17,8 @@ import (
 	"mcpledger/migrations"
 )
 
-const databaseFile = "ledger.db"
+// DatabaseFile is the name of the database in a data folder.
+const DatabaseFile = "ledger.db"
 
 // Options of a log. Zero fields but Now have a default.
 type Options struct {
@@ -85,7 +86,7 @@ func Open(ctx context.Context, dir string, opts Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(dir, databaseFile)
+	path := filepath.Join(dir, DatabaseFile)
 	reads, err := openDB(path, "ro", busyTimeout)
 	if err != nil {
 		return nil, errors.Join(err, h.close())
@@ -145,7 +146,7 @@ func hold(ctx context.Context, dir string) (h *holding, err error) {
 	if err != nil {
 		return h, unwritable(err)
 	}
-	path := filepath.Join(dir, databaseFile)
+	path := filepath.Join(dir, DatabaseFile)
 	if err := createPrivate(path); err != nil {
 		return h, unwritable(err)
 	}
@@ -205,7 +206,7 @@ func OpenReader(ctx context.Context, dir string) (*Log, error) {
 
 // openReads opens the database of dir for reading.
 func openReads(ctx context.Context, dir string) (*sql.DB, error) {
-	path := filepath.Join(dir, databaseFile)
+	path := filepath.Join(dir, DatabaseFile)
 	if _, err := os.Stat(path); err != nil {
 		return nil, err
 	}

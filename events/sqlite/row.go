@@ -17,7 +17,26 @@ const (
 		"config_key, run_id, attempt_id, call_id, actor, traceparent, data"
 )
 
-const columnCount = 16
+// The places of the columns in a row.
+const (
+	colSequence = iota
+	colID
+	colSource
+	colType
+	colSubject
+	colTime
+	colDataVersion
+	colRecordedAt
+	colConfigKey
+	colRunID
+	colAttemptID
+	colCallID
+	colActor
+	colTraceParent
+	colData
+	colHash // not in a bare read
+	columnCount
+)
 
 // numbered is an entry as its row has it: numbers in the place of names, and the
 // payload packed.
@@ -59,19 +78,19 @@ func scan(row []driver.Value) (numbered, error) {
 	var c cells
 	e := numbered{
 		entry: entry{
-			sequence: c.integer(row[0]), id: c.id(row[1]), time: noTime, dataVersion: c.integer(row[6]),
-			recordedAt: c.integer(row[7]), runID: c.id(row[9]), attemptID: c.id(row[10]), callID: c.id(row[11]),
-			traceParent: c.id(row[13]),
+			sequence: c.integer(row[colSequence]), id: c.id(row[colID]), time: noTime, dataVersion: c.integer(row[colDataVersion]),
+			recordedAt: c.integer(row[colRecordedAt]), runID: c.id(row[colRunID]), attemptID: c.id(row[colAttemptID]), callID: c.id(row[colCallID]),
+			traceParent: c.id(row[colTraceParent]),
 		},
-		sourceID: c.integer(row[2]), typeID: c.integer(row[3]), subjectID: c.integer(row[4]),
-		keyID: c.integer(row[8]), actorID: c.integer(row[12]),
+		sourceID: c.integer(row[colSource]), typeID: c.integer(row[colType]), subjectID: c.integer(row[colSubject]),
+		keyID: c.integer(row[colConfigKey]), actorID: c.integer(row[colActor]),
 	}
-	if row[5] != nil {
-		e.time = c.integer(row[5])
+	if row[colTime] != nil {
+		e.time = c.integer(row[colTime])
 	}
-	e.packed = c.bytes(row[14])
+	e.packed = c.bytes(row[colData])
 	if len(row) == columnCount {
-		if hash := c.bytes(row[15]); copy(e.hash[:], hash) != len(e.hash) || len(hash) != len(e.hash) {
+		if hash := c.bytes(row[colHash]); copy(e.hash[:], hash) != len(e.hash) || len(hash) != len(e.hash) {
 			c.fail(fmt.Errorf("hash of %d bytes", len(hash)))
 		}
 	}

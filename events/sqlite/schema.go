@@ -97,5 +97,5 @@ func (v *verifier) schema(ctx context.Context) (wrong, err error) {
 	if found := is.differences(should); len(found) > 0 {
 		return damaged(0, "the database is not as its migrations made it, schema %d: %s", version, strings.Join(found, ", ")), nil
 	}
-	return nil, nil //nolint:nilnil // a sound schema is neither damage nor error
+	return nil, nil // a sound schema is neither damage nor error
 }

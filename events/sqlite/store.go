@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"strings"
 
 	"mcpledger/events"
 )
@@ -33,7 +34,7 @@ type store struct {
 }
 
 // eventValues has a place for each of columns.
-const eventValues = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+var eventValues = "(?" + strings.Repeat(", ?", columnCount-1) + ")"
 
 // maxKept bounds the cache of content hashes.
 const maxKept = 1 << 14

@@ -52,7 +52,7 @@ func varied(t *testing.T, n int) string {
 func importInto(t *testing.T, dir string, export []byte) (events.LogImported, error) {
 	t.Helper()
 	return sqlite.Import(ctx, dir, bytes.NewReader(export), sqlite.ImportOptions{
-		Now: time.Now, Source: "service-2", Actor: "ada", From: "export.jsonl",
+		Now: time.Now, Source: "service-2", From: "export.jsonl",
 	})
 }
 
@@ -77,7 +77,7 @@ func TestAnExportThatIsImportedIsExportedTheSame(t *testing.T) {
 		t.Errorf("the import changed events (-exported +imported):\n%s", diff)
 	}
 	last := after[700]
-	if diff := cmp.Diff(events.Data(want), last.Data); len(after) != 701 || diff != "" || last.Source != "service-2" || last.Actor != "ada" {
+	if diff := cmp.Diff(events.Data(want), last.Data); len(after) != 701 || diff != "" || last.Source != "service-2" {
 		t.Errorf("after the imported events stand %d, the first is %+v", len(after)-700, last)
 	}
 	if r := verify(t, to, nil); !r.OK() || r.Events != 701 || !r.Signed {
