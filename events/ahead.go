@@ -6,9 +6,9 @@ import (
 )
 
 // Ahead begins to read what q selects, in a goroutine of its own, and yields it in
-// order in pieces of n events, the last one shorter. Two pieces at most are read ahead
-// of the one in use, which is good until the next is asked for. The first error is
-// yielded and ends it. What Ahead returns is ranged over once, or else ctx must end.
+// order in pieces of n events, the last one shorter. One piece at most is read ahead of
+// the one in use, which is good until the next is asked for. The first error is yielded
+// and ends it. What Ahead returns is ranged over once, or else ctx must end.
 func Ahead(ctx context.Context, log Log, q Query, n int) iter.Seq2[[]Event, error] {
 	ctx, cancel := context.WithCancel(ctx)
 	a := ahead{filled: make(chan piece), empty: make(chan []Event, 2)}

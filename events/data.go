@@ -12,7 +12,9 @@ type Data interface {
 	EventType() Type
 }
 
-// The types of event.
+// The types of event. The service is the source of all of them, but for log.imported,
+// which no service is there to write. A host that has an MCP client of its own may
+// report attempts and calls: discovery.*, but for discovery.skipped, and toolcall.*.
 const (
 	TypeServiceStarted        Type = "service.started"
 	TypeServiceStopped        Type = "service.stopped"
@@ -56,8 +58,8 @@ func (d Unknown) EventType() Type { return d.Type }
 // MarshalJSON returns the payload as recorded.
 func (d Unknown) MarshalJSON() ([]byte, error) { return d.JSON, nil }
 
-// ServiceStarted records that the service took hold of the log. Everything that
-// was unfinished before it is abandoned. Source: the service, once per start.
+// ServiceStarted records, once per start, that the service took hold of the log.
+// Everything that was unfinished before it is abandoned.
 type ServiceStarted struct {
 	Version  string `json:"version"`
 	Instance string `json:"instance"` // same as the event's source
@@ -262,12 +264,12 @@ type DiscoveryAbandoned struct{}
 // DiscoverySkipped records a due attempt that was not made, once per start and once
 // per skip. It is a decision, so it names what it rests on.
 type DiscoverySkipped struct {
-	Reason    string    `json:"reason"` // auth, identical_failures, any_failures, pinned
-	RuleID    string    `json:"rule_id,omitempty"`
-	RulesHash string    `json:"rules_hash"`
-	Since     time.Time `json:"since"`
-	Until     time.Time `json:"until,omitzero"` // zero: no end
-	Failures  []string  `json:"failures,omitempty"`
+	Reason    string    `json:"reason"`             // auth, identical_failures, any_failures, pinned
+	RuleID    string    `json:"rule_id,omitempty"`  // empty for a pin
+	RulesHash string    `json:"rules_hash"`         // of the set in force
+	Since     time.Time `json:"since"`              // when the skip began
+	Until     time.Time `json:"until,omitzero"`     // zero: no end
+	Failures  []string  `json:"failures,omitempty"` // ids of the events it rests on
 }
 
 // CatalogueChanged records a server's list of tools, only when it differs from the
@@ -330,8 +332,8 @@ type ToolCallRefused struct {
 	Reason   string    `json:"reason"`
 	Detail   string    `json:"detail"`
 	Caller   string    `json:"caller,omitempty"`
-	Since    time.Time `json:"since,omitzero"`
-	ClearsOn []string  `json:"clears_on,omitempty"`
+	Since    time.Time `json:"since,omitzero"`      // when what holds calls back began
+	ClearsOn []string  `json:"clears_on,omitempty"` // what ends that: expiry, config_change, manual, requalify or successful_check
 	Evidence *Evidence `json:"evidence,omitempty"`
 }
 
@@ -344,7 +346,8 @@ type SessionOpened struct {
 	ElapsedMS       int64  `json:"elapsed_ms"`
 }
 
-// SessionDiscarded records the end of a session.
+// SessionDiscarded records the end of a session. Reason is session_expired, the kind of
+// the error that ended it, idle, client_gone, config_changed or shutdown.
 type SessionDiscarded struct {
 	Generation int64     `json:"generation"`
 	Reason     string    `json:"reason"`
@@ -372,15 +375,15 @@ type SkipRequalified struct {
 
 // RulesActivated records the rule set in force from here on, with its text.
 type RulesActivated struct {
-	Set  string `json:"set"`
-	Hash string `json:"hash"`
-	Text string `json:"text"`
+	Set  string `json:"set"`  // its name
+	Hash string `json:"hash"` // of the text
+	Text string `json:"text"` // YAML
 }
 
 // LogImported records that the events before it came from an export.
 type LogImported struct {
-	From  string   `json:"from"`
-	First Sequence `json:"first"`
+	From  string   `json:"from"`  // such as the export's file
+	First Sequence `json:"first"` // 0 for an export of no events
 	Last  Sequence `json:"last"`
 	Hash  string   `json:"hash"` // of the last imported event
 }

@@ -85,6 +85,9 @@ func (e Event) HappenedAt() time.Time {
 	return e.Time
 }
 
+// EvidenceTypes are the types of event that may hold evidence.
+var EvidenceTypes = []Type{TypeDiscoveryFailed, TypeToolCallFailed, TypeToolCallRefused, TypeSessionDiscarded}
+
 // Evidence returns the evidence that the event holds, nil if it holds none.
 func (e Event) Evidence() *Evidence {
 	switch d := e.Data.(type) {

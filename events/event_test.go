@@ -1,6 +1,7 @@
 package events_test
 
 import (
+	"slices"
 	"testing"
 
 	"mcpledger/events"
@@ -17,6 +18,19 @@ func TestOnlyAKeyOfOursHasTwoParts(t *testing.T) {
 	} {
 		if got := key.Entry(); got != want {
 			t.Errorf("the entry of %q is %q, want %q", key, got, want)
+		}
+	}
+}
+
+func TestEvidenceIsHeldByTheTypesThatAreNamedForIt(t *testing.T) {
+	for _, typ := range events.Types() {
+		d, err := events.DecodeData(typ, []byte(`{"evidence":{"error":"connection refused"}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		holds := events.Event{Type: typ, Data: d}.Evidence() != nil
+		if named := slices.Contains(events.EvidenceTypes, typ); holds != named {
+			t.Errorf("%s holds evidence: %v, is named for it: %v", typ, holds, named)
 		}
 	}
 }

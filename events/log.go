@@ -64,8 +64,8 @@ type Log interface {
 	// OnCommit registers fn to be called with the events of each commit, in log
 	// order and equal to what Read gives, before any Append of that commit returns.
 	// Head and Read know of them by then, so whoever registers first and reads then
-	// misses none. Duplicates are not among them. fn must be quick and must not call the log. It is
-	// called from one goroutine at a time.
+	// misses none. Duplicates are not among them. fn must be quick and must not call
+	// the log. It is called from one goroutine at a time.
 	OnCommit(fn func(committed []Event))
 
 	// Head returns the last event's place and hash; the zero Head for an empty log.

@@ -52,11 +52,6 @@ var outcomes = map[string][]events.Type{
 	"refused":   {events.TypeToolCallRefused},
 }
 
-// holders are the types of event that may hold evidence.
-var holders = []events.Type{
-	events.TypeDiscoveryFailed, events.TypeToolCallFailed, events.TypeToolCallRefused, events.TypeSessionDiscarded,
-}
-
 // GetServerHistory answers GET /api/servers/{name}/history.
 func (a *API) GetServerHistory(ctx context.Context, r api.GetServerHistoryRequestObject) (api.GetServerHistoryResponseObject, error) {
 	p := r.Params
@@ -217,7 +212,7 @@ func (s selection) bounded(m moment) events.Query {
 	q := s.query
 	q.After, q.Before, q.Desc = s.after, m.sequence+1, s.desc
 	if s.class != "" && q.Types == nil {
-		q.Types = holders
+		q.Types = events.EvidenceTypes
 	}
 	return q
 }

@@ -133,7 +133,7 @@ func (a *API) streamLines(ctx context.Context, s selection, m moment, p api.List
 // VisitListEventsResponse writes the lines. An error in the midst cuts the
 // connection, so that nobody takes a part for the whole.
 func (l lines) VisitListEventsResponse(w http.ResponseWriter) error {
-	w.Header().Set("Content-Type", "application/x-ndjson")
+	w.Header().Set("Content-Type", mediaLines)
 	w.Header().Set("Ledger-Sequence", strconv.FormatInt(int64(l.m.sequence), 10))
 	w.WriteHeader(http.StatusOK)
 	if l.s.none {
