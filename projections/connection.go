@@ -111,8 +111,8 @@ type connection struct {
 	VerifiedAt time.Time          `json:"verified_at,omitzero"`
 	Cause      *Cause             `json:"cause,omitempty"` // of the last failure; nil after a success
 	Facts      []events.LocalFact `json:"facts,omitempty"`
-	// SkipNoted is the service start and the skip's end for which a discovery.skipped
-	// is recorded.
+	// SkipNotedIn and SkipNotedUntil are the service start and the skip's end for which a
+	// discovery.skipped is recorded.
 	SkipNotedIn    events.Sequence `json:"skip_noted_in,omitempty"`
 	SkipNotedUntil time.Time       `json:"skip_noted_until,omitzero"`
 
@@ -242,7 +242,7 @@ func (c *connection) abandoned(e events.Event, v rules.Verdict, p policies) {
 	at := e.HappenedAt()
 	cause := causeOf(v)
 	c.Tally = c.Tally.abandon(failure{link: link(e), cause: cause, policy: p.own, any: p.any})
-	if c.Tally.Abandoned >= 2 {
+	if c.Tally.Abandoned >= abandonedCounts {
 		c.Cause = &cause
 		// It is found at the start after the one it fell in.
 		c.settle(OutcomeFailed, at, a.Sequence)

@@ -39,7 +39,7 @@ func (t tally) judge(f failure) (skip *Skip, note string) {
 		}
 		next.Failures = max(next.Failures, t.Skip.Failures+1)
 		next.Mixed = t.Streak.Count < next.Failures
-		next.EventIDs = appendBounded(t.Skip.EventIDs, f.link.EventID, max(3, policy.After))
+		next.EventIDs = appendBounded(t.Skip.EventIDs, f.link.EventID, max(leastEventIDs, policy.After))
 		note = "the probe failed: the skip is renewed"
 	case alike.makesSkip():
 		note = alike.String()

@@ -206,10 +206,13 @@ func (s *State) RequalifyFacts(name events.ServerName, now time.Time) ([]events.
 	return c.Facts, true
 }
 
-// InRunRetry reports whether a failure with this verdict is tried again in its run:
-// three times in all, but that a probe is one attempt and no storm.
+// attemptsInRun is how many attempts on a server a run may make.
+const attemptsInRun = 3
+
+// InRunRetry reports whether a failure with this verdict, of the attempt of that place
+// in its run, is tried again there. A probe is one attempt and no storm.
 func InRunRetry(v rules.Verdict, attempt int, probe bool) bool {
-	return v.Retry && attempt < 3 && !probe
+	return v.Retry && attempt < attemptsInRun && !probe
 }
 
 // spread moves a wait by up to a tenth either way, the same for the same server and

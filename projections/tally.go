@@ -14,6 +14,14 @@ const maxLinks = 32
 // printing when its budget ended is not counted.
 const pardonLimit = 3
 
+// abandonedCounts is how often in a row the service must have ended during an attempt
+// for that to be laid to the server.
+const abandonedCounts = 2
+
+// leastEventIDs is how many of the failures that a streak or a skip rests on are kept by
+// id, where fewer make a skip.
+const leastEventIDs = 3
+
 // PackageRunnerBudget is the time in all that package discovery gives a package runner
 // for a start. One that used it up while still printing is pardoned.
 const PackageRunnerBudget = 10 * time.Minute
@@ -153,7 +161,7 @@ func (t tally) fail(f failure) tally {
 	t.Streak.Count++
 	t.Streak.Needed = f.policy.After
 	t.Streak.LastAt = at
-	t.Streak.EventIDs = appendBounded(t.Streak.EventIDs, f.link.EventID, max(3, f.policy.After))
+	t.Streak.EventIDs = appendBounded(t.Streak.EventIDs, f.link.EventID, max(leastEventIDs, f.policy.After))
 	if t.AnyCount == 0 {
 		t.AnySince = at
 	}
@@ -175,7 +183,7 @@ func (t tally) succeed(l Link) tally {
 // abandon returns the tally after an attempt that the service's own end cut short.
 func (t tally) abandon(f failure) tally {
 	t.Abandoned++
-	if t.Abandoned < 2 {
+	if t.Abandoned < abandonedCounts {
 		return t.note(f.link, RoleNotCounted, "not counted: the service ended in the midst of it")
 	}
 	n := t.Abandoned

@@ -17,7 +17,7 @@ func Alone(ctx context.Context, log events.Log, set *rules.Set) (state *projecti
 		return nil, 0, err
 	}
 	s := newSide(set, func(time.Time, events.ServerName) bool { return true })
-	for piece, err := range pieces(ctx, log, head.Sequence) {
+	for piece, err := range pieces(ctx, log, head.Sequence, pieceEvents) {
 		if err != nil {
 			return nil, 0, err
 		}
@@ -30,9 +30,8 @@ func Alone(ctx context.Context, log events.Log, set *rules.Set) (state *projecti
 	return s.state, parted, nil
 }
 
-// InPiecesOf has replays read so many events at a time until restore is called.
-func InPiecesOf(n int) (restore func()) {
-	before := pieceEvents
-	pieceEvents = n
-	return func() { pieceEvents = before }
+// InPiecesOf returns the options of a replay that reads so many events at a time.
+func (o Options) InPiecesOf(n int) Options {
+	o.piece = n
+	return o
 }

@@ -132,9 +132,8 @@ func TestReplayDoesNotDependOnPiecesOrCores(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		log := recorded(t, drawFleet(rt), rules.Default())
 		run := func(pieces, cores int) replay.Report {
-			defer replay.InPiecesOf(pieces)()
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
-			report, err := replay.Run(t.Context(), log, rules.Default(), candidate, replay.Options{All: true})
+			report, err := replay.Run(t.Context(), log, rules.Default(), candidate, replay.Options{All: true}.InPiecesOf(pieces))
 			if err != nil {
 				rt.Fatal(err)
 			}

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 	"time"
 
 	"mcpledger/events"
-	"mcpledger/projections"
 	"mcpledger/projections/rules"
 )
 
@@ -27,6 +27,8 @@ type Options struct {
 	Progress func(done, total events.Sequence)
 	// Now is the clock by which the replay's duration is taken. Nil: it is 0.
 	Now func() time.Time
+
+	piece int // events that are folded at a time; 0 for pieceEvents
 }
 
 // ErrUnknownServer reports a server in Options that no event is about: a misspelt name
@@ -56,7 +58,7 @@ func Run(ctx context.Context, log events.Log, baseline, candidate *rules.Set, op
 	}
 	base, other := newSide(baseline, opts.counted), newSide(candidate, opts.counted)
 	tally := newTally(opts)
-	for piece, err := range pieces(ctx, log, head.Sequence) {
+	for piece, err := range pieces(ctx, log, head.Sequence, cmp.Or(opts.piece, pieceEvents)) {
 		if err != nil {
 			return Report{}, fmt.Errorf("replay: %w", err)
 		}
@@ -88,12 +90,12 @@ func (o *Options) Check(ctx context.Context, log events.Log) error {
 }
 
 // pieceEvents is how many events are folded at a time.
-var pieceEvents = 512
+const pieceEvents = 512
 
-// pieces yields the log up to and including a place. The next are read and decoded
-// while one is folded.
-func pieces(ctx context.Context, log events.Log, upTo events.Sequence) iter.Seq2[[]events.Event, error] {
-	return events.Ahead(ctx, log, events.Query{Before: upTo + 1, Bare: true}, pieceEvents)
+// pieces yields the log up to and including a place, n events at a time. The next are
+// read and decoded while some are folded.
+func pieces(ctx context.Context, log events.Log, upTo events.Sequence, n int) iter.Seq2[[]events.Event, error] {
+	return events.Ahead(ctx, log, events.Query{Before: upTo + 1, Bare: true}, n)
 }
 
 // mentioned returns ErrUnknownServer if the log has no event about a server.
@@ -120,17 +122,4 @@ func (o *Options) counted(at time.Time, server events.ServerName) bool {
 
 func (o *Options) wants(server events.ServerName) bool {
 	return len(o.Servers) == 0 || slices.Contains(o.Servers, server)
-}
-
-// standing is the state of a server at the end of a replay, stateRemoved when no
-// entry configures it any more.
-func (s *side) standing(who subject, key events.ConfigKey) projections.ServerState {
-	v, ok := s.state.Server(who.server, s.end)
-	if !ok || v.Source != who.source {
-		v, ok = s.state.Reported(who.source, who.server, key, s.end)
-	}
-	if !ok {
-		return stateRemoved
-	}
-	return v.State
 }

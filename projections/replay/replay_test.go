@@ -474,7 +474,6 @@ func TestAMisspeltServerIsAnError(t *testing.T) {
 }
 
 func TestProgressAndCancel(t *testing.T) {
-	defer replay.InPiecesOf(2)()
 	s := newStory(t)
 	for range 10 {
 		s.run(events.TriggerManual, works)
@@ -486,14 +485,15 @@ func TestProgressAndCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var seen []events.Sequence
-	_, err = replay.Run(ctx, s.log, rules.Default(), rules.Default(), replay.Options{Progress: func(done, total events.Sequence) {
+	opts := replay.Options{Progress: func(done, total events.Sequence) {
 		if total != head.Sequence {
 			t.Errorf("total %d, want %d", total, head.Sequence)
 		}
 		if seen = append(seen, done); len(seen) == 3 {
 			cancel()
 		}
-	}})
+	}}
+	_, err = replay.Run(ctx, s.log, rules.Default(), rules.Default(), opts.InPiecesOf(2))
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled with %v", err)
 	}

@@ -229,6 +229,19 @@ func (t *tally) report(base, other *side) Report {
 	return r
 }
 
+// standing is the state of a server at the end of a replay, stateRemoved when no
+// entry configures it any more.
+func (s *side) standing(who subject, key events.ConfigKey) projections.ServerState {
+	v, ok := s.state.Server(who.server, s.end)
+	if !ok || v.Source != who.source {
+		v, ok = s.state.Reported(who.source, who.server, key, s.end)
+	}
+	if !ok {
+		return stateRemoved
+	}
+	return v.State
+}
+
 // counted returns what was counted of a server.
 func (s *side) counted(who subject) counts {
 	if c := s.counts[who]; c != nil {

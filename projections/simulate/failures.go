@@ -10,8 +10,9 @@ import (
 
 // The failures of the fleets, with evidence as it is taken from real servers.
 
-func exited(code int, stderr string, took time.Duration) Failure {
-	spoke := int64(20)
+// exited is a process that ends with code 1.
+func exited(stderr string, took time.Duration) Failure {
+	code, spoke := 1, int64(20)
 	return Failure{Took: took, Evidence: events.Evidence{
 		Phase: events.PhaseHandshake, Transport: events.TransportStdio, Error: "transport closed",
 		ErrorKind: events.KindExit, ExitCode: &code, EndedBy: events.EndedByServer,
@@ -20,13 +21,13 @@ func exited(code int, stderr string, took time.Duration) Failure {
 }
 
 func missingModule(module string) Failure {
-	return exited(1, "Traceback (most recent call last):\n  File \"/srv/app/server.py\", line 3, in <module>\n    import "+module+
+	return exited("Traceback (most recent call last):\n  File \"/srv/app/server.py\", line 3, in <module>\n    import "+module+
 		"\nModuleNotFoundError: No module named '"+module+"'", 800*time.Millisecond)
 }
 
 // silentExit is a process that ends without a word.
 func silentExit() Failure {
-	f := exited(1, "", 500*time.Millisecond)
+	f := exited("", 500*time.Millisecond)
 	f.Evidence.StderrLastMS = nil
 	return f
 }

@@ -120,7 +120,7 @@ func (m *maker) forever(f Failure) []Breakage {
 func (m *maker) dead(i int, s *Server) {
 	s.Broken = m.forever([]Failure{
 		missingModule("fastmcp"), missingCommand("acme-mcp"), silentExit(),
-		exited(1, "Error: ACME_API_KEY environment variable is required", 300*time.Millisecond),
+		exited("Error: ACME_API_KEY environment variable is required", 300*time.Millisecond),
 	}[i%4])
 }
 
@@ -180,7 +180,7 @@ func (m *maker) released(_ int, s *Server) {
 		if m.chance.IntN(4) == 0 {
 			s.Broken = append(s.Broken, Breakage{
 				From: at, To: at.Add(m.between(time.Hour, 2*day)),
-				Failure: exited(1, "SyntaxError: The requested module './tools.js' does not provide an export named 'register'", time.Second),
+				Failure: exited("SyntaxError: The requested module './tools.js' does not provide an export named 'register'", time.Second),
 			})
 		}
 	}
