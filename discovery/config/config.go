@@ -11,9 +11,6 @@ import (
 	"mcpledger/events"
 )
 
-// MaxNameBytes bounds a server's name.
-const MaxNameBytes = events.MaxIDBytes
-
 // ReservedName is what no server may be called: it stands in a server's place before the
 // names of the service's own tools on its MCP endpoint.
 const ReservedName = "ledger"
@@ -170,8 +167,8 @@ func badName(name string) string {
 	switch {
 	case name == "":
 		return "a server has no name: give it one"
-	case len(name) > MaxNameBytes:
-		return fmt.Sprintf("the name %s is longer than %d bytes: shorten it", quoted(name), MaxNameBytes)
+	case len(name) > events.MaxIDBytes:
+		return fmt.Sprintf("the name %s is longer than %d bytes: shorten it", quoted(name), events.MaxIDBytes)
 	case Sanitize(name) != name || strings.ContainsAny(name, "\n\t"):
 		return fmt.Sprintf("the name %s holds a control or invisible character: remove it", quoted(name))
 	}

@@ -183,6 +183,6 @@ func BenchmarkLoad(b *testing.B) {
 		if err != nil || len(c.Servers) != 1000 {
 			b.Fatal(err)
 		}
-		config.Diff(c.Applied(), c)
+		config.Diff(applied(c), c)
 	}
 }

@@ -27,16 +27,6 @@ func (s *Server) Applied() Applied {
 	}}
 }
 
-// Applied returns what the log holds once the config is recorded, to compare a later
-// config with.
-func (c *Config) Applied() map[events.ServerName]Applied {
-	all := make(map[events.ServerName]Applied, len(c.Servers))
-	for _, s := range c.Servers {
-		all[s.Name] = s.Applied()
-	}
-	return all
-}
-
 // Difference is what applying a config changes. All lists are sorted by name.
 type Difference struct {
 	Changed   []ChangedServer

@@ -41,6 +41,15 @@ func recorded(t *testing.T, batch []events.Event) map[events.ServerName]config.A
 	return all
 }
 
+// applied is what folds know of a config whose events were never outside this process.
+func applied(c *config.Config) map[events.ServerName]config.Applied {
+	all := map[events.ServerName]config.Applied{}
+	for _, s := range c.Servers {
+		all[s.Name] = s.Applied()
+	}
+	return all
+}
+
 // told is what a batch of events says, in order.
 type told struct {
 	Type    events.Type
@@ -90,7 +99,7 @@ func TestFaultsAreRecordedWithEveryLoad(t *testing.T) {
 	c := load(t, environ(), `{"mcpServers": {"": {"command": "true"}, "a": {"command": 7}}}`)
 	for what, d := range map[string]config.Difference{
 		"first load": config.Diff(nil, c),
-		"unchanged":  config.Diff(c.Applied(), c),
+		"unchanged":  config.Diff(applied(c), c),
 	} {
 		loaded := config.LoadedEvents(c, d)[0].Data.(events.ConfigLoaded)
 		if len(loaded.Faults) != 2 || loaded.Faults[0].Server != "" || loaded.Faults[1].Server != "a" || loaded.Faults[1].Column == 0 {
@@ -106,7 +115,7 @@ func TestTheSameConfigAfterARestartChangesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for what, old := range map[string]map[events.ServerName]config.Applied{"log": old, "memory": before.Applied()} {
+	for what, old := range map[string]map[events.ServerName]config.Applied{"log": old, "memory": applied(before)} {
 		d := config.Diff(old, again)
 		if len(d.Changed)+len(d.Removed) > 0 || !cmp.Equal(d.Unchanged, []events.ServerName{"a", "b", "c"}) {
 			t.Errorf("against the %s: %+v", what, d)
@@ -142,7 +151,7 @@ func TestOnlyWhatChangedIsTold(t *testing.T) {
 		{"the order of fields", `"command": "x", "disabled": true`, `"disabled": true, "command": "x"`, nil, ""},
 		{"a comment", `"command": "x"`, `/* now */ "command": "x"`, nil, ""},
 	} {
-		old := reload(entry(tt.a)).Applied()
+		old := applied(reload(entry(tt.a)))
 		d := config.Diff(old, reload(entry(tt.b), tt.env...))
 		switch {
 		case tt.want == "" && (len(d.Changed) > 0 || len(d.Unchanged) != 1):
@@ -156,7 +165,7 @@ func TestOnlyWhatChangedIsTold(t *testing.T) {
 func TestARemovedServerIsToldWithTheKeyItHad(t *testing.T) {
 	before := load(t, environ(), three)
 	after := load(t, environ(), `{}`)
-	d := config.Diff(before.Applied(), after)
+	d := config.Diff(applied(before), after)
 	want := []events.Event{
 		{Type: events.TypeServerRemoved, Subject: "a", ConfigKey: before.Server("a").Key, DataVersion: 1, Data: events.ServerRemoved{}},
 		{Type: events.TypeServerRemoved, Subject: "b", ConfigKey: before.Server("b").Key, DataVersion: 1, Data: events.ServerRemoved{}},

@@ -21,6 +21,7 @@
 //	inherit_env  true for all of the service's variables, or a list of names
 //	skip         after: failing runs; ttl: a span or a list of them; never: true
 //	session      "shared" or "per_client"
+//	era          "legacy" or "modern": how the protocol begins; found out if not given
 //	max_result   bytes
 //	record_calls true to keep arguments and results in the log
 //

@@ -14,7 +14,7 @@ import (
 // Bounds on the files that are read, in bytes.
 const (
 	MaxConfigBytes = 4 << 20
-	MaxValueBytes  = 64 << 10 // an envFile, or the target of ${file:}
+	maxValueBytes  = 64 << 10 // an envFile, or the target of ${file:}
 )
 
 var (
@@ -56,7 +56,7 @@ func readFile(path string, limit int64) ([]byte, error) {
 // readValueFile reads a file whose content goes into variables, which cannot hold a
 // zero byte.
 func readValueFile(path string) ([]byte, error) {
-	b, err := readFile(path, MaxValueBytes)
+	b, err := readFile(path, maxValueBytes)
 	if err == nil && bytes.IndexByte(b, 0) >= 0 {
 		return nil, errors.New("it holds a zero byte")
 	}
