@@ -196,7 +196,7 @@ func userConfigFile() (string, error) {
 func (p *program) newLogger(format string) (*slog.Logger, error) {
 	switch format {
 	case "text":
-		return slog.New(newTextHandler(p.stderr, slog.LevelInfo)), nil
+		return slog.New(newTextHandler(p.stderr)), nil
 	case "json":
 		return slog.New(slog.NewJSONHandler(p.stderr, nil)), nil
 	}

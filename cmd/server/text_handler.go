@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+
+	"mcpledger/projections"
 )
 
 // The keys that textHandler gives a place of their own.
@@ -24,12 +26,10 @@ const (
 //
 //	12:04:05  weather  skipped  No module named 'x': 3 identical failures, next attempt at 13:04
 //
-// Warnings and errors say so in front of the message; a server's state says it
-// itself. Columns widen as longer names come and never
-// shrink.
+// Warnings and errors say so in front of the message; a server's state says it itself.
+// Columns widen as longer names come and never shrink.
 type textHandler struct {
 	out    *alignedOutput
-	level  slog.Leveler
 	attrs  []slog.Attr
 	prefix string // of keys, from WithGroup; "" or "group."
 }
@@ -48,13 +48,13 @@ const (
 	maxColumnWidth   = 32
 )
 
-func newTextHandler(w io.Writer, level slog.Leveler) *textHandler {
-	return &textHandler{out: &alignedOutput{w: w, serverWidth: usualServerWidth, stateWidth: len("discovering")}, level: level}
+func newTextHandler(w io.Writer) *textHandler {
+	return &textHandler{out: &alignedOutput{w: w, serverWidth: usualServerWidth, stateWidth: len(projections.StateDiscovering)}}
 }
 
-// Enabled reports whether the level is printed.
+// Enabled reports whether the level is printed: those from info on are.
 func (h *textHandler) Enabled(_ context.Context, level slog.Level) bool {
-	return level >= h.level.Level()
+	return level >= slog.LevelInfo
 }
 
 // Handle prints one line.

@@ -53,7 +53,7 @@ func TestTextLogIsReadAtAGlance(t *testing.T) {
 			var out strings.Builder
 			r := slog.NewRecord(at, tt.level, tt.msg, 0)
 			r.AddAttrs(tt.attrs...)
-			if err := newTextHandler(&out, slog.LevelInfo).Handle(t.Context(), r); err != nil {
+			if err := newTextHandler(&out).Handle(t.Context(), r); err != nil {
 				t.Fatal(err)
 			}
 			if out.String() != tt.want {
@@ -65,7 +65,7 @@ func TestTextLogIsReadAtAGlance(t *testing.T) {
 
 func TestTextLogKeepsItsColumns(t *testing.T) {
 	var out strings.Builder
-	log := slog.New(newTextHandler(&out, slog.LevelInfo))
+	log := slog.New(newTextHandler(&out))
 	for _, name := range []string{"git", "google-sheets"} {
 		log.LogAttrs(t.Context(), slog.LevelInfo, "server ready",
 			slog.String("server", name), slog.String("state", "ready"), slog.String("reason", "3 tools"))
@@ -78,7 +78,7 @@ func TestTextLogKeepsItsColumns(t *testing.T) {
 
 func TestTextLogHandlersShareWhatTheyWereGiven(t *testing.T) {
 	var out strings.Builder
-	log := slog.New(newTextHandler(&out, slog.LevelInfo)).With(slog.String("server", "git")).WithGroup("call")
+	log := slog.New(newTextHandler(&out)).With(slog.String("server", "git")).WithGroup("call")
 	log.LogAttrs(t.Context(), slog.LevelInfo, "slow", slog.Int("ms", 12))
 	log.LogAttrs(t.Context(), slog.LevelDebug, "not printed")
 	if got := out.String()[len("12:04:05Z"):]; got != "  git               slow  call.ms=12\n" {

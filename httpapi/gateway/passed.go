@@ -143,7 +143,9 @@ func (g *Gateway) complete(ctx context.Context, x *exchange) answer {
 	if json.Unmarshal(x.request.params.Ref, &ref) != nil {
 		return errorOf(mcp.INVALID_PARAMS, "ref is no reference to a prompt or a resource")
 	}
-	to, found, place := route{}, false, "name"
+	var to route
+	var found bool
+	place := "name"
 	if ref.Type == "ref/resource" {
 		place = "uri"
 		to, found = g.locate(ctx, x, ref.URI)
