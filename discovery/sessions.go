@@ -59,21 +59,21 @@ func newSessions(s *Service) *sessions {
 
 // line returns the line for a server, and for one client where the entry asks for
 // sessions of their own. It returns errGone for an entry that is not in force.
-func (p *sessions) line(srv *config.Server, client string) (*line, error) {
+func (s *sessions) line(srv *config.Server, client string) (*line, error) {
 	client = ownerOf(srv, client)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed || !p.inForce[srv.Key] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || !s.inForce[srv.Key] {
 		return nil, errGone
 	}
-	connection := p.pools[srv.Key]
+	connection := s.pools[srv.Key]
 	if connection == nil {
-		connection = p.newPool(srv)
-		p.pools[srv.Key] = connection
+		connection = s.newPool(srv)
+		s.pools[srv.Key] = connection
 	}
 	l := connection.lines[client]
 	if l == nil {
-		l = &line{service: p.service, pool: connection, client: client}
+		l = &line{service: s.service, pool: connection, client: client}
 		connection.lines[client] = l
 	}
 	l.use(srv)
@@ -88,25 +88,25 @@ func ownerOf(srv *config.Server, client string) string {
 	return ""
 }
 
-func (p *sessions) newPool(srv *config.Server) *pool {
+func (s *sessions) newPool(srv *config.Server) *pool {
 	places := callsPerHTTP
 	if srv.Transport == events.TransportStdio {
 		places = callsPerProc
 	}
-	if p.generations[srv.Key] == nil {
-		p.generations[srv.Key] = &atomic.Int64{}
+	if s.generations[srv.Key] == nil {
+		s.generations[srv.Key] = &atomic.Int64{}
 	}
-	ctx, cancel := context.WithCancel(p.service.ctx)
+	ctx, cancel := context.WithCancel(s.service.ctx)
 	return &pool{
-		service: p.service, key: srv.Key, generation: p.generations[srv.Key], places: make(chan struct{}, places), lines: map[string]*line{},
+		service: s.service, key: srv.Key, generation: s.generations[srv.Key], places: make(chan struct{}, places), lines: map[string]*line{},
 		ctx: ctx, cancel: cancel,
 	}
 }
 
 // open returns the shared session of a connection, held until release is called; nil
 // if none is open.
-func (p *sessions) open(key events.ConfigKey) (live *liveSession, release func()) {
-	l := p.known(key, "")
+func (s *sessions) open(key events.ConfigKey) (live *liveSession, release func()) {
+	l := s.known(key, "")
 	if l == nil {
 		return nil, nil
 	}
@@ -116,28 +116,28 @@ func (p *sessions) open(key events.ConfigKey) (live *liveSession, release func()
 
 // openLine returns the line for a server, and for one client where the entry asks for
 // sessions of their own, if a session is open on it; else nil.
-func (p *sessions) openLine(srv *config.Server, client string) *line {
-	if l := p.known(srv.Key, ownerOf(srv, client)); l != nil && l.isOpen() {
+func (s *sessions) openLine(srv *config.Server, client string) *line {
+	if l := s.known(srv.Key, ownerOf(srv, client)); l != nil && l.isOpen() {
 		return l
 	}
 	return nil
 }
 
 // known returns the line of a connection for one owner, nil if there is none yet.
-func (p *sessions) known(key events.ConfigKey, owner string) *line {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if connection := p.pools[key]; connection != nil {
+func (s *sessions) known(key events.ConfigKey, owner string) *line {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if connection := s.pools[key]; connection != nil {
 		return connection.lines[owner]
 	}
 	return nil
 }
 
 // answered ends the waits after failed openings of a connection: its server answers.
-func (p *sessions) answered(key events.ConfigKey) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if connection := p.pools[key]; connection != nil {
+func (s *sessions) answered(key events.ConfigKey) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if connection := s.pools[key]; connection != nil {
 		for _, l := range connection.lines {
 			l.retryNow()
 		}
@@ -146,24 +146,24 @@ func (p *sessions) answered(key events.ConfigKey) {
 
 // keep closes the connections whose config key is not among those in force, and has
 // no others opened.
-func (p *sessions) keep(inForce map[events.ConfigKey]bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
+func (s *sessions) keep(inForce map[events.ConfigKey]bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
 		return
 	}
-	p.inForce = inForce
-	p.end(errConfigChanged.Error(), func(key events.ConfigKey) bool { return !inForce[key] })
+	s.inForce = inForce
+	s.end(errConfigChanged.Error(), func(key events.ConfigKey) bool { return !inForce[key] })
 }
 
 // forget ends the lines that serve one client alone.
-func (p *sessions) forget(client string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
+func (s *sessions) forget(client string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
 		return
 	}
-	for _, connection := range p.pools {
+	for _, connection := range s.pools {
 		if l := connection.lines[client]; l != nil {
 			delete(connection.lines, client)
 			l.close("client_gone")
@@ -172,21 +172,21 @@ func (p *sessions) forget(client string) {
 }
 
 // close ends all connections.
-func (p *sessions) close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.closed = true
-	p.end(errShutdown.Error(), func(events.ConfigKey) bool { return true })
+func (s *sessions) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	s.end(errShutdown.Error(), func(events.ConfigKey) bool { return true })
 }
 
-// end closes connections, all at the same time; p.mu is held, so that no work is
+// end closes connections, all at the same time; s.mu is held, so that no work is
 // added once close has returned.
-func (p *sessions) end(reason string, which func(events.ConfigKey) bool) {
-	for key, connection := range p.pools {
+func (s *sessions) end(reason string, which func(events.ConfigKey) bool) {
+	for key, connection := range s.pools {
 		if !which(key) {
 			continue
 		}
-		delete(p.pools, key)
+		delete(s.pools, key)
 		for _, l := range connection.lines {
 			l.close(reason)
 		}
@@ -196,10 +196,10 @@ func (p *sessions) end(reason string, which func(events.ConfigKey) bool) {
 
 // closeIdle closes the sessions that were not used for a while, and forgets the lines
 // of clients that have none.
-func (p *sessions) closeIdle(now time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, connection := range p.pools {
+func (s *sessions) closeIdle(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, connection := range s.pools {
 		for client, l := range connection.lines {
 			if l.closeIdle(now) && client != "" {
 				delete(connection.lines, client)
@@ -211,19 +211,19 @@ func (p *sessions) closeIdle(now time.Time) {
 // enter waits for a place for one call and returns the way out. It returns errBusy
 // after queueLimit, or the cause of ctx's end; waited says that the world may have
 // changed meanwhile.
-func (c *pool) enter(ctx context.Context) (leave func(), waited bool, err error) {
-	leave = func() { <-c.places }
+func (p *pool) enter(ctx context.Context) (leave func(), waited bool, err error) {
+	leave = func() { <-p.places }
 	select {
-	case c.places <- struct{}{}:
+	case p.places <- struct{}{}:
 		return leave, false, nil
 	default:
 	}
-	ctx, cancel := c.service.within(ctx, queueLimit, errBusy)
+	ctx, cancel := p.service.within(ctx, queueLimit, errBusy)
 	defer cancel()
 	select {
-	case c.places <- struct{}{}:
+	case p.places <- struct{}{}:
 		return leave, true, nil
-	case <-c.ctx.Done():
+	case <-p.ctx.Done():
 		return nil, true, errGone
 	case <-ctx.Done():
 		return nil, true, context.Cause(ctx)
