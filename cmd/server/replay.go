@@ -47,44 +47,50 @@ func (p *program) replayCommand() *cobra.Command {
 		if len(with) == 0 {
 			return usagef("%s wants the rules to try: --rules SET or --rules FILE", cmd.CommandPath())
 		}
-		var sets []*rules.Set
-		for _, arg := range with {
-			set, err := p.rulesToTry(cmd, arg)
-			if err != nil {
-				return err
-			}
-			sets = append(sets, set)
-		}
 		for _, name := range servers {
 			opts.Servers = append(opts.Servers, events.ServerName(name))
 		}
-		ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
-		defer stop()
-		var reports []replay.Report
-		worst := exitOK
-		for _, set := range sets {
-			report, err := p.replay(ctx, set, opts)
-			if ctx.Err() != nil {
-				return errors.New("the replay was interrupted")
-			}
-			if errors.Is(err, replay.ErrUnknownServer) || errors.Is(err, replay.ErrEmptySpan) {
-				return usagef("nothing would be counted: %v", err)
-			}
-			if err != nil {
-				return err
-			}
-			reports = append(reports, report)
-			worst = max(worst, replayExits[report.Verdict])
-		}
-		if err := p.printReplays(with, reports); err != nil {
-			return err
-		}
-		if worst != exitOK {
-			return &exitError{code: worst}
-		}
-		return nil
+		return p.tryRules(cmd, with, opts)
 	}
 	return cmd
+}
+
+// tryRules replays the log under each of the rule sets named, and prints where they part
+// from the one in force. The exit code is that of the worst.
+func (p *program) tryRules(cmd *cobra.Command, named []string, opts replay.Options) error {
+	var sets []*rules.Set
+	for _, arg := range named {
+		set, err := p.rulesToTry(cmd, arg)
+		if err != nil {
+			return err
+		}
+		sets = append(sets, set)
+	}
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var reports []replay.Report
+	worst := exitOK
+	for _, set := range sets {
+		report, err := p.replay(ctx, set, opts)
+		if ctx.Err() != nil {
+			return errors.New("the replay was interrupted")
+		}
+		if errors.Is(err, replay.ErrUnknownServer) || errors.Is(err, replay.ErrEmptySpan) {
+			return usagef("nothing would be counted: %v", err)
+		}
+		if err != nil {
+			return err
+		}
+		reports = append(reports, report)
+		worst = max(worst, replayExits[report.Verdict])
+	}
+	if err := p.printReplays(named, reports); err != nil {
+		return err
+	}
+	if worst != exitOK {
+		return &exitError{code: worst}
+	}
+	return nil
 }
 
 // replay has the service replay the log, or does it here when none runs.

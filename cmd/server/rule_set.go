@@ -98,6 +98,16 @@ func activeRules(ctx context.Context, log events.Log) (*rules.Set, error) {
 	return projections.ActivatedSet(ctx, log, activated.Set)
 }
 
+// servingRules is activeRules for a service. Where this version does not read the set, it
+// does not start.
+func servingRules(ctx context.Context, log events.Log) (*rules.Set, error) {
+	set, err := activeRules(ctx, log)
+	if errors.Is(err, projections.ErrUnreadableRules) {
+		return nil, fmt.Errorf("%w; name another one with --rules", err)
+	}
+	return set, err
+}
+
 // readingRules is activeRules for commands that only read. Where this version does not
 // read the set, they would be at an end; the default one judges instead, and they say so.
 func (p *program) readingRules(ctx context.Context, log events.Log) (*rules.Set, error) {

@@ -90,14 +90,10 @@ func (p *program) runService(ctx context.Context, o serveOptions, logger *slog.L
 		return listenErr
 	}
 	if set == nil {
-		if set, err = activeRules(ctx, log); err != nil {
-			if errors.Is(err, projections.ErrUnreadableRules) {
-				err = fmt.Errorf("%w; name another one with --rules", err)
-			}
+		if set, err = servingRules(ctx, log); err != nil {
 			return err
 		}
 	}
-
 	s := &service{log: log, logger: logger, source: instanceName(key), rulesFile: rulesFile, engine: projections.NewEngine(log, set, log)}
 	if rulesFile != "" {
 		warnOfRules(ctx, s.logger, set)
