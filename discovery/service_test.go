@@ -378,6 +378,18 @@ func TestAnEntryMaySayWhichEraToBeginWith(t *testing.T) {
 	}
 }
 
+// An entry that begins with the wrong word costs a second process, once.
+func TestWhatTheLogKnowsOfAnEraComesBeforeTheEntry(t *testing.T) {
+	w := newWorld(t)
+	launches := w.program("old", mcptest.Fake{Era: mcptest.Spoilt})
+	w.entries["old"]["mcpledger"] = map[string]any{"era": "modern"}
+	r := w.start()
+	r.awaitState("old", projections.StateReady)
+	wantLaunches(t, launches, 2, "the entry is wrong about it")
+	r.discover("old")
+	wantLaunches(t, launches, 3, "it is known by then")
+}
+
 func TestACatalogueStaysOfferedWhileChangedValuesAreTried(t *testing.T) {
 	w := newWorld(t)
 	w.env["SALT"] = "first-value"

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"cmp"
 	"os"
 	"slices"
 	"strings"
@@ -86,15 +87,12 @@ func startBudget(t events.Transport, fetching bool) upstream.Budget {
 	return upstream.Budget{Total: programBudget, List: programBudget}
 }
 
-// era returns the protocol era to begin with: the entry's own, or the one the server's
-// connection settled on, as the log remembers it.
+// era returns the protocol era to begin with: the one that the server spoke last under
+// this entry, as the log remembers it, else the entry's own.
 func (s *Service) era(srv *config.Server) upstream.Era {
-	if srv.Era != "" {
-		return upstream.Era(srv.Era)
-	}
 	version := ""
 	_ = s.engine.View(func(st *projections.State) { version = st.ProtocolVersion(srv.Name) })
-	return upstream.EraOf(version)
+	return cmp.Or(upstream.EraOf(version), upstream.Era(srv.Era))
 }
 
 // noteAnswered remembers that a server answered under this key: a package runner

@@ -20,9 +20,9 @@
 // # Protocol eras
 //
 // Servers up to revision 2025-11-25 begin with initialize; from 2026-07-28 on there
-// is no handshake, and server/discover asks for what it told. EraAuto sends
-// initialize first: most servers are of that era or speak both, they answer at
-// once, and a server that stays silent or dies fails the only request it was sent.
+// is no handshake, and server/discover asks for what it told. Unless a server is known
+// as modern, initialize goes first: most servers are of that era or speak both, they
+// answer at once, and one that stays silent or dies fails the only request it was sent.
 // A server that refuses initialize in the protocol's own words is then asked
 // server/discover, on the same connection, for it keeps no state a refusal could
 // spoil. With EraModern server/discover goes first, and a refusal is followed by

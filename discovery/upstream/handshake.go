@@ -18,13 +18,11 @@ import (
 // server that ignores what it does not know must not hide its refusal by silence.
 const probeLimit = 5 * time.Second
 
-// shakeHands begins the protocol in the given era.
-func (s *Session) shakeHands(ctx context.Context, era Era) *Failure {
-	if era == EraModern {
-		return s.discover(ctx)
-	}
+// initializeOrDiscover begins as servers up to 2025-11-25 want it, and as the others do
+// where that is refused in the protocol's own words.
+func (s *Session) initializeOrDiscover(ctx context.Context) *Failure {
 	refusal := s.initialize(ctx)
-	if refusal == nil || era == EraLegacy || !refusesEra(refusal) {
+	if refusal == nil || !refusesEra(refusal) {
 		return refusal
 	}
 	ctx, cancel := s.target.withLimit(ctx, probeLimit, "answer server/discover")

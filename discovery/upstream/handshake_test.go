@@ -54,6 +54,8 @@ func TestTheEraIsFoundAndRemembered(t *testing.T) {
 		{"a modern server refuses initialize and is asked to discover", mcptest.Modern, upstream.EraAuto, upstream.EraModern, 1},
 		{"a server of both eras is taken at its first word", mcptest.Both, upstream.EraAuto, upstream.EraLegacy, 1},
 		{"a server known as modern", mcptest.Both, upstream.EraModern, upstream.EraModern, 1},
+		{"a server known as legacy that speaks both is not asked twice", mcptest.Both, upstream.EraLegacy, upstream.EraLegacy, 1},
+		{"a server no longer legacy refuses initialize and is asked to discover", mcptest.Modern, upstream.EraLegacy, upstream.EraModern, 1},
 		{"a server no longer modern is started anew", mcptest.Spoilt, upstream.EraModern, upstream.EraLegacy, 2},
 	}
 	for _, tt := range tests {

@@ -51,14 +51,18 @@ func Open(ctx context.Context, t Target) (*Session, error) {
 	began := t.Now()
 	ctx, cancel := t.withLimit(ctx, t.Budget.Total, "answer the handshake")
 	defer cancel()
-	s, first := open(ctx, t, t.Era, began)
+	begin := (*Session).initializeOrDiscover
+	if t.Era == EraModern {
+		begin = (*Session).discover
+	}
+	s, first := open(ctx, t, began, begin)
 	if first == nil {
 		return s, nil
 	}
 	if t.Era != EraModern || !refusesEra(first) {
 		return nil, first
 	}
-	s, second := open(ctx, t, EraLegacy, began)
+	s, second := open(ctx, t, began, (*Session).initialize)
 	switch {
 	case second == nil:
 		return s, nil
@@ -69,15 +73,15 @@ func Open(ctx context.Context, t Target) (*Session, error) {
 	}
 }
 
-// open makes one connection and shakes hands over it.
-func open(ctx context.Context, t Target, era Era, began time.Time) (*Session, *Failure) {
+// open makes one connection and shakes hands over it by begin.
+func open(ctx context.Context, t Target, began time.Time, begin func(*Session, context.Context) *Failure) (*Session, *Failure) {
 	s := &Session{target: t, changed: make(chan struct{}, 1)}
 	s.alive, s.end = context.WithCancelCause(context.Background())
 	ctx, stop := s.limitSilence(ctx)
 	defer stop()
 	f := s.connect(ctx)
 	if f == nil {
-		f = s.shakeHands(ctx, era)
+		f = begin(s, ctx)
 	}
 	if f == nil {
 		if t.OnToolsChanged != nil {

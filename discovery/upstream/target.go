@@ -35,7 +35,8 @@ type Target struct {
 	URL     string
 	Headers map[string]string
 
-	// Era is the protocol era the server settled on before.
+	// Era is the protocol era to begin with. A server that refuses it is asked in the
+	// other one.
 	Era    Era
 	Budget Budget
 	// MaxMessageBytes bounds one message; 0 means DefaultMaxMessageBytes.
@@ -78,7 +79,7 @@ type Era string
 
 // The eras.
 const (
-	EraAuto   Era = ""               // not known yet
+	EraAuto   Era = ""               // not known yet; begun like EraLegacy
 	EraLegacy Era = config.EraLegacy // initialize, up to 2025-11-25
 	EraModern Era = config.EraModern // server/discover, from 2026-07-28
 )
