@@ -49,7 +49,7 @@ var (
 	descFailures = prometheus.NewDesc("mcpledger_discovery_failures_total",
 		"Discovery attempts in the log that failed.", []string{"server"}, nil)
 	descLaunches = prometheus.NewDesc("mcpledger_launches_total",
-		"Discovery attempts in the log that started a process.", []string{"server"}, nil)
+		"Processes started, by attempts and for calls, by the log.", []string{"server"}, nil)
 	descCalls = prometheus.NewDesc("mcpledger_tool_calls_total",
 		"Tool calls in the log.", []string{"server"}, nil)
 	descCallFailures = prometheus.NewDesc("mcpledger_tool_call_failures_total",

@@ -1435,7 +1435,7 @@ type Stats struct {
 	Calls     int64 `json:"calls"`
 	Failures  int64 `json:"failures"`
 
-	// Launches Attempts that started a process
+	// Launches Processes that were started, by attempts and for calls
 	Launches int64 `json:"launches"`
 }
 
