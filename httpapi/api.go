@@ -189,7 +189,7 @@ func (h headerAlone) Unwrap() http.ResponseWriter { return h.ResponseWriter }
 // Mount serves another handler under a path, such as an MCP endpoint, behind the
 // same checks of host, origin, role and query, and nothing else: bodies and times are the
 // handler's own affair. The query may have the parameters named, each once and not empty.
-// CallerName tells the handler who asks. An error that it returns, before it has answered,
+// CallerName tells the handler who asks, and StillAllowed whether they still may. An error that it returns, before it has answered,
 // is answered as one of an operation, with the members of a JSON-RPC error besides.
 func (a *API) Mount(path string, role access.Role, params []string, h func(http.ResponseWriter, *http.Request) error) {
 	op := operation{Role: role, Params: map[string]schema{}}
@@ -217,6 +217,10 @@ func (a *API) Mount(path string, role access.Role, params []string, h func(http.
 // CallerName returns the name that a mounted handler's request is made by: the token's,
 // "local" for one made on this machine without a token.
 func CallerName(r *http.Request) string { return callerOf(r.Context()).actor() }
+
+// StillAllowed reports whether who made a mounted handler's request may still make it. A
+// handler that streams asks before it sends more: tokens are revoked, and expire.
+func StillAllowed(r *http.Request) bool { return callerOf(r.Context()).still() }
 
 // Server returns an http.Server with bounds on headers and times that serves the
 // API. Its Shutdown ends open streams at once.

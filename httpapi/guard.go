@@ -30,6 +30,7 @@ type caller struct {
 	accept   string // the Accept header
 	session  string // the session cookie's value, "" without one
 	query    url.Values
+	allowed  func() bool // see still; nil for one who did not pass a guard
 }
 
 type callerKey struct{}
@@ -43,6 +44,10 @@ func callerOf(ctx context.Context) caller {
 // actor names the caller in events: the token's name, access.LocalName for a caller
 // on this machine without one.
 func (c caller) actor() string { return cmp.Or(c.identity.Name, access.LocalName) }
+
+// still reports whether the caller may still do what the request was let in for. A token
+// may be revoked or expire, and a session end, while an answer is being streamed.
+func (c caller) still() bool { return c.allowed == nil || c.allowed() }
 
 // guard checks what the contract says of an operation before its handler runs.
 func (a *API) guard(op operation) echo.MiddlewareFunc {
@@ -97,6 +102,10 @@ func (a *API) guard(op operation) echo.MiddlewareFunc {
 // authorize finds out who asks and whether they have the role; "" asks for none.
 func (a *API) authorize(r *http.Request, role access.Role) (caller, error) {
 	who, err := a.identify(r)
+	who.allowed = func() bool {
+		now, err := a.identify(r)
+		return role == "" || err == nil && now.identity.May(role)
+	}
 	switch {
 	case role == "":
 		return who, nil

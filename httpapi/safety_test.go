@@ -245,22 +245,25 @@ func TestSigningInGivesACookieThatOnlyOurOwnPagesMayWriteWith(t *testing.T) {
 	pin(own).refused(http.StatusUnauthorized, "unauthenticated")
 }
 
+// signIn asks as a page does on which somebody signed in with a token.
+func (w *world) signIn(secret string) asking {
+	w.Helper()
+	a := w.ask(http.MethodPost, "/api/session", fmt.Sprintf(`{"token":%q}`, secret)).is(http.StatusOK)
+	pair, _, _ := strings.Cut(a.header.Get("Set-Cookie"), ";")
+	return header("Cookie", pair)
+}
+
 func TestASessionEndsWithSigningOutAndWithItsToken(t *testing.T) {
 	w := newWorld(t)
 	own := header("Origin", "http://127.0.0.1:8132")
-	signIn := func(secret string) asking {
-		a := w.ask(http.MethodPost, "/api/session", fmt.Sprintf(`{"token":%q}`, secret)).is(http.StatusOK)
-		pair, _, _ := strings.Cut(a.header.Get("Set-Cookie"), ";")
-		return header("Cookie", pair)
-	}
-	session := signIn(w.operator)
+	session := w.signIn(w.operator)
 	w.ask(http.MethodDelete, "/api/session", "", session, own).is(http.StatusNoContent)
 	want(t, "after signing out", w.get("/api/session", session).at("name"), "")
-	session = signIn(w.operator)
+	session = w.signIn(w.operator)
 	w.ask(http.MethodDelete, "/api/session", "", session).is(http.StatusNoContent) // as curl does, without an origin
 	want(t, "after signing out without a page", w.get("/api/session", session).at("name"), "")
 
-	session = signIn(w.token("reader", access.Read))
+	session = w.signIn(w.token("reader", access.Read))
 	w.get("/api/tools", session, from(elsewhere)).is(http.StatusOK)
 	w.must(access.WriteTokens(w.dir, nil))
 	w.get("/api/tools", session, from(elsewhere)).refused(http.StatusUnauthorized, "unauthenticated")

@@ -41,7 +41,8 @@ func (a *API) StreamEvents(ctx context.Context, r api.StreamEventsRequestObject)
 	return s, nil
 }
 
-// eventStream is the answer that ends when the client, the log or the service does.
+// eventStream is the answer that ends when the client, the log or the service does, or
+// when the client may read no more.
 type eventStream struct {
 	ctx   context.Context
 	api   *API
@@ -64,7 +65,7 @@ func (s eventStream) VisitStreamEventsResponse(w http.ResponseWriter) error {
 	if _, err := fmt.Fprintf(out, ": after %d\n\n", s.after); err != nil || out.FlushError() != nil {
 		return nil // the client has gone, which ends a stream
 	}
-	frames := s.follow(ctx)
+	who, frames := callerOf(ctx), s.follow(ctx)
 	beat := time.NewTicker(s.api.heartbeat)
 	defer beat.Stop()
 	for {
@@ -78,6 +79,9 @@ func (s eventStream) VisitStreamEventsResponse(w http.ResponseWriter) error {
 				return nil
 			}
 			frame = next
+		}
+		if !who.still() {
+			return nil
 		}
 		if _, err := out.Write(frame); err != nil || out.FlushError() != nil {
 			return nil // the client has gone, which ends a stream

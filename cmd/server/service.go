@@ -136,7 +136,7 @@ func (p *program) assemble(s *service, o serveOptions, key []byte, load func() (
 	}
 	s.gateway, err = gateway.New(gateway.Options{
 		Log: s.log, Engine: s.engine, Discovery: s.discovery, Version: version, NameLimit: o.nameLimit,
-		Caller: httpapi.CallerName, Logger: s.logger, Now: p.now,
+		Caller: httpapi.CallerName, Allowed: httpapi.StillAllowed, Logger: s.logger, Now: p.now,
 	})
 	if err != nil {
 		return nil, "", usagef("%v", err)

@@ -41,8 +41,11 @@ type Options struct {
 	// Caller names who sends a request, for the record: a token's name, or "local". Nil
 	// names nobody.
 	Caller func(*http.Request) string
-	Logger *slog.Logger
-	Now    func() time.Time
+	// Allowed reports whether who opened a stream may still hear what is sent on it. Nil
+	// takes that for granted.
+	Allowed func(*http.Request) bool
+	Logger  *slog.Logger
+	Now     func() time.Time
 	// MaxBodyBytes bounds one message from a client; 0 for 4 MiB.
 	MaxBodyBytes int64
 	// IdleTimeout is how long a client's session lasts unused; 0 for 30 minutes.
@@ -80,6 +83,7 @@ type Gateway struct {
 	version   string
 	namer     Namer
 	caller    func(*http.Request) string
+	allowed   func(*http.Request) bool
 	logger    *slog.Logger
 	now       func() time.Time
 	maxBody   int64
@@ -115,9 +119,12 @@ func New(o Options) (*Gateway, error) {
 	if o.Caller == nil {
 		o.Caller = func(*http.Request) string { return "" }
 	}
+	if o.Allowed == nil {
+		o.Allowed = func(*http.Request) bool { return true }
+	}
 	g := &Gateway{
 		log: o.Log, engine: o.Engine, discovery: o.Discovery, version: o.Version, namer: Namer{Limit: limit},
-		caller: o.Caller, logger: o.Logger, now: o.Now,
+		caller: o.Caller, allowed: o.Allowed, logger: o.Logger, now: o.Now,
 		maxBody:   cmp.Or(o.MaxBodyBytes, defaultBody),
 		interval:  cmp.Or(o.ChangeInterval, defaultChangeInterval),
 		firstWait: cmp.Or(o.FirstListWait, defaultFirstListWait),

@@ -35,7 +35,7 @@ func (g *Gateway) listen(w http.ResponseWriter, r *http.Request, v *view, req *r
 		writeJSON(w, http.StatusBadRequest, answer{err: wrong}.reply(req.ID))
 		return nil
 	}
-	return g.stream(w, r, nil, func(ctx context.Context) {
+	return g.stream(w, r, nil, func(ctx context.Context, w http.ResponseWriter) {
 		who := callerName(g.caller(r), req.meta.Client.Name)
 		l := &listening{id: req.ID}
 		l.updates = &subscriber{tell: l.update}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -187,5 +188,28 @@ func TestEventsThatCannotBeResumedHaveNoIDs(t *testing.T) {
 	hears(t, stream, "file:///0")
 	if strings.Contains(said.String(), "\nid:") {
 		t.Errorf("the stream: %s", said.String())
+	}
+}
+
+// A token may be revoked, or expire, while a stream is open.
+func TestAStreamTellsNothingMoreToAClientThatMayHearNoMore(t *testing.T) {
+	w := newWorld(t)
+	var revoked atomic.Bool
+	w.options.Allowed = func(*http.Request) bool { return !revoked.Load() }
+	w.gossips(gossip(1, 0))
+	c := w.raw("/gossip")
+	c.result("resources/subscribe", `{"uri":"file:///"}`)
+	session, _ := c.streamOf("")
+	stateless := bufio.NewReader(w.listen("/gossip", `{"resourceSubscriptions":["file:///"]}`))
+	c.send(callTalk)
+	hears(t, session, "file:///0")
+	hears(t, stateless, "file:///0")
+	revoked.Store(true)
+	c.send(callTalk)
+	for name, stream := range map[string]*bufio.Reader{"of a session": session, "of 2026-07-28": stateless} {
+		rest, err := io.ReadAll(stream)
+		if err != nil || strings.Contains(string(rest), "file:///0") {
+			t.Errorf("the stream %s: %q, %v", name, rest, err)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -21,7 +22,7 @@ func (g *Gateway) get(w http.ResponseWriter, r *http.Request, v *view) error {
 		return err
 	}
 	defer leave()
-	return g.stream(w, r, c, func(ctx context.Context) {
+	return g.stream(w, r, c, func(ctx context.Context, w http.ResponseWriter) {
 		begin := func() error {
 			// From here on no other stream of the session takes anything to send.
 			sent := c.outbox.sent()
@@ -60,8 +61,9 @@ func (g *Gateway) missed(c *client) {
 	g.subscriptions.remind(c.updates)
 }
 
-// stream serves a stream that ends with the client's session or with the service.
-func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, c *client, serve func(context.Context)) error {
+// stream serves a stream that ends with the client's session or with the service, and has
+// nothing more written to it when the client may hear no more.
+func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, c *client, serve func(context.Context, http.ResponseWriter)) error {
 	leave, ok := takePlace(g.streams)
 	if !ok {
 		return busy("too many streams at the same time")
@@ -76,6 +78,26 @@ func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, c *client, serv
 		stop := context.AfterFunc(c.life, func() { cancel(errNoSession) })
 		defer stop()
 	}
-	serve(ctx)
+	serve(ctx, allowedWriter{w, func() bool { return g.allowed(r) }})
 	return nil
 }
+
+// allowedWriter writes as long as the client may hear what is written.
+type allowedWriter struct {
+	http.ResponseWriter
+	allowed func() bool
+}
+
+// errNotAllowed ends a stream whose client may hear no more, as if it had gone.
+var errNotAllowed = errors.New("the client may hear no more")
+
+// Write writes p, or nothing and returns errNotAllowed.
+func (w allowedWriter) Write(p []byte) (int, error) {
+	if !w.allowed() {
+		return 0, errNotAllowed
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap gives http.ResponseController what else the writer can do.
+func (w allowedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
