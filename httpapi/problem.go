@@ -177,7 +177,7 @@ func problemOf(err error) *problem {
 	case errors.Is(err, events.ErrInvalid):
 		return refuse(codeInvalidEvent, "%v", err)
 	case errors.Is(err, events.ErrCorrupt):
-		return &problem{code: codeLogCorrupt, detail: "run \"server verify\" to see where", cause: err}
+		return &problem{code: codeLogCorrupt, detail: "run \"mcpledger verify\" to see where", cause: err}
 	case errors.Is(err, discovery.ErrUnknownServer):
 		return refuse(codeServerNotFound, "%v", err)
 	case errors.Is(err, discovery.ErrDisabled):

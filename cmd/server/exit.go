@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+
+	"mcpledger/events"
 )
 
 // The exit codes that all commands share. preflight adds its own.
@@ -38,8 +40,12 @@ func (p *program) report(err error) int {
 	if refused, ok := errors.AsType[*problem](err); ok && refused.wrongUsage() {
 		code = exitUsage
 	}
-	if err.Error() != "" {
-		fmt.Fprintf(p.stderr, "mcpledger: %s\n", printable(err.Error()))
+	message := err.Error()
+	if errors.Is(err, events.ErrCorrupt) {
+		message += "; run \"" + self + " verify" + p.aim + "\" to see what is damaged, then restore a backup"
+	}
+	if message != "" {
+		fmt.Fprintf(p.stderr, "mcpledger: %s\n", printable(message))
 	}
 	return code
 }

@@ -28,7 +28,8 @@ func hasLog(dir string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// withNextStep adds to an error of the log what a person can do about it.
+// withNextStep adds to an error of the log what a person can do about it. A damaged one
+// shows itself wherever it is read, and so report sees to that.
 func withNextStep(err error) error {
 	for _, known := range []struct {
 		is   error
@@ -36,7 +37,6 @@ func withNextStep(err error) error {
 	}{
 		{events.ErrInUse, "stop that service, or give another folder with --data"},
 		{events.ErrNewer, "update this program, or give another folder with --data"},
-		{events.ErrCorrupt, "run \"" + self + " verify\" to see what is damaged, then restore a backup"},
 		{events.ErrUnavailable, "make room and the folder writable, or give another one with --data"},
 		{fs.ErrPermission, "do it as the user the folder belongs to, or give another one with --data"},
 		{fs.ErrNotExist, "give the folder of a service with --data"},

@@ -66,10 +66,10 @@ func query(conn *sql.Conn, text string, args []any, take func(row []driver.Value
 				err = take(row)
 			}
 		}
-		if errors.Is(err, io.EOF) {
-			err = nil
+		if closed := rows.Close(); errors.Is(err, io.EOF) {
+			return closed
 		}
-		return errors.Join(err, rows.Close())
+		return err // which Close would only repeat
 	})
 }
 
