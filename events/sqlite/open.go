@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
@@ -184,8 +183,9 @@ func (h *holding) close() error {
 
 // OpenReader opens the log in dir for reading, whether or not a process has it open
 // for writing. It creates and migrates nothing; Append returns ErrReadOnly and
-// OnCommit's functions are never called. The error is fs.ErrNotExist where there is
-// no log, else as for Open.
+// OnCommit's functions are never called. A log that was closed can be read where nothing
+// can be written, too. The error is fs.ErrNotExist where there is no log, else as for
+// Open.
 func OpenReader(ctx context.Context, dir string) (*Log, error) {
 	reads, err := openReads(ctx, dir)
 	if err != nil {
@@ -202,22 +202,6 @@ func OpenReader(ctx context.Context, dir string) (*Log, error) {
 		return reads.Close()
 	})
 	return l, nil
-}
-
-// openReads opens the database of dir for reading.
-func openReads(ctx context.Context, dir string) (*sql.DB, error) {
-	path := filepath.Join(dir, DatabaseFile)
-	if _, err := os.Stat(path); err != nil {
-		return nil, err
-	}
-	reads, err := openDB(path, "ro", busyTimeout)
-	if err != nil {
-		return nil, err
-	}
-	if err := migrations.Check(ctx, reads); err != nil {
-		return nil, errors.Join(explain(schemaError(err)), reads.Close())
-	}
-	return reads, nil
 }
 
 func newLog(dir string, reads *sql.DB, key []byte, cacheBytes int64) *Log {
@@ -244,24 +228,6 @@ func (l *Log) isClosed() bool {
 // KeyCreated reports that Open found events but no key, and made one. What was
 // keyed by the old one, such as config keys, matches nothing any more.
 func (l *Log) KeyCreated() bool { return l.keyCreated }
-
-// busyTimeout is how long a connection waits for a lock that another holds.
-const busyTimeout = 5 * time.Second
-
-// writing is the pragmas of a connection that writes. The checkpointer does what
-// wal_autocheckpoint would do in the midst of an append.
-var writing = []string{"journal_mode(WAL)", "synchronous(FULL)", "wal_autocheckpoint(0)", "journal_size_limit(67108864)"}
-
-// openDB opens a database file that exists.
-func openDB(path, mode string, busy time.Duration, pragmas ...string) (*sql.DB, error) {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return nil, err
-	}
-	pragmas = append([]string{fmt.Sprintf("busy_timeout(%d)", busy.Milliseconds())}, pragmas...)
-	query := url.Values{"mode": {mode}, "_pragma": pragmas, "_error_rc": {"1"}}
-	return sql.Open("sqlite", (&url.URL{Scheme: "file", Path: abs, RawQuery: query.Encode()}).String())
-}
 
 // createPrivate makes an empty file that only its owner can read, if there is none.
 // SQLite gives the files beside it the same mode.
