@@ -6,13 +6,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"mcpledger/events"
 	"mcpledger/httpapi/api"
@@ -173,7 +173,7 @@ func (r reporter) checkEnvelope(e api.ReportedEvent, made events.Event) error {
 		if len(a.value) > events.MaxIDBytes {
 			return refuse(codeInvalidEvent, "%s has %d bytes, at most %d are taken", a.name, len(a.value), events.MaxIDBytes)
 		}
-		if r.api.redactor().Text(a.value, events.MaxIDBytes) != a.value {
+		if strings.ContainsFunc(a.value, unicode.IsControl) || r.api.redactor().Text(a.value, events.MaxIDBytes) != a.value {
 			return refuse(codeInvalidEvent, "%s holds control characters or what looks like a secret", a.name)
 		}
 	}
@@ -197,78 +197,4 @@ func (r reporter) time(ctx context.Context, e api.ReportedEvent) (time.Time, err
 		return time.Time{}, refuse(codeInvalidEvent, "time is more than %d days ago", int(maxOld.Hours())/24)
 	}
 	return at, nil
-}
-
-// data makes a reported payload fit for the log: of the shape its type has, with
-// texts sanitised, masked and cut.
-func (r reporter) data(t events.Type, raw json.RawMessage) (events.Data, error) {
-	var payload any
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	if err := dec.Decode(&payload); err != nil {
-		return nil, refuse(codeInvalidEvent, "data is needed: a JSON object")
-	}
-	if _, ok := payload.(map[string]any); !ok {
-		return nil, refuse(codeInvalidEvent, "data must be a JSON object")
-	}
-	fit, err := json.Marshal(r.fit("", payload))
-	if err != nil {
-		return nil, fmt.Errorf("encode reported data: %w", err)
-	}
-	zero, err := events.DecodeData(t, []byte("{}"))
-	if err != nil {
-		return nil, err
-	}
-	into := reflect.New(reflect.TypeOf(zero))
-	if err := decodeStrict(bytes.NewReader(fit), into.Interface()); err != nil {
-		p := problemOf(err)
-		return nil, refuse(codeInvalidEvent, "data: %s", p.detail)
-	}
-	return into.Elem().Interface().(events.Data), nil
-}
-
-// textLimits bounds reported texts, in bytes, by the name of the member; maxText
-// bounds all others.
-var textLimits = map[string]int{
-	"error": events.MaxErrorBytes, "stderr_head": events.MaxStderrHeadBytes,
-	"stderr": events.MaxStderrTailBytes, "stderr_tail": events.MaxStderrTailBytes,
-	"body_excerpt": events.MaxBodyBytes, "jsonrpc_message": events.MaxJSONRPCBytes,
-	"jsonrpc_data": events.MaxJSONRPCBytes, "excerpt": events.MaxJunkBytes,
-	"www_authenticate": events.MaxHeaderBytes, "location": events.MaxHeaderBytes, "content_type": events.MaxHeaderBytes,
-}
-
-const maxText = 16 << 10
-
-// fit returns a JSON value with its texts fit for the log; name is the member that
-// holds it.
-func (r reporter) fit(name string, value any) any {
-	switch value := value.(type) {
-	case string:
-		limit, ok := textLimits[name]
-		if !ok {
-			limit = maxText
-		}
-		if name == "stderr_tail" {
-			return lastBytes(r.api.redactor().Text(value, len(value)*4), limit)
-		}
-		return r.api.redactor().Text(value, limit)
-	case map[string]any:
-		for key, child := range value {
-			value[key] = r.fit(key, child)
-		}
-	case []any:
-		for i, child := range value {
-			value[i] = r.fit(name, child)
-		}
-	}
-	return value
-}
-
-// lastBytes returns the end of s, at most limit bytes with the "…" that stands for
-// what is missing.
-func lastBytes(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	return "…" + strings.ToValidUTF8(s[len(s)-limit+len("…"):], "")
 }

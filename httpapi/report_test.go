@@ -218,6 +218,12 @@ func TestABadReportIsRefusedByIndexAndNoneOfItIsWritten(t *testing.T) {
 		"no time at all":          `{"id":"b","type":"discovery.failed","subject":"s","time":"noon","data":{}}`,
 		"a secret in the key":     `{"id":"b","type":"discovery.failed","subject":"s","config_key":"ghp_0123456789abcdefghijklmnopqrstuvwxyzAB","data":{}}`,
 		"control codes in a name": `{"id":"b","type":"discovery.failed","subject":"s\u001b[31m","data":{}}`,
+		"a name of two lines":     `{"id":"b","type":"discovery.failed","subject":"s\nt","data":{}}`,
+		"a negative duration":     report("b", "toolcall.succeeded", `{"tool":"t","elapsed_ms":-1}`),
+		"a negative count":        report("b", "discovery.failed", `{"evidence":{"stdout_junk":{"count":-1}}}`),
+		"a time before the end":   report("b", "discovery.failed", `{"evidence":{"stderr_last_ms":-1}}`),
+		"a negative size":         report("b", "discovery.started", `{"facts":[{"path":"/a","found":true,"size":-1}]}`),
+		"an age of the world":     report("b", "discovery.failed", `{"evidence":{"retry_after_ms":9223372036855}}`),
 		"a number":                `7`,
 		"null":                    `null`,
 	} {
@@ -239,6 +245,8 @@ func TestABadReportIsRefusedByIndexAndNoneOfItIsWritten(t *testing.T) {
 	a := w.operate(http.MethodPost, "/api/events", other).refused(http.StatusConflict, "id_conflict")
 	want(t, "index of the conflict", a.at("errors", 0, "index"), 1.0)
 	w.get("/api/events/c").refused(http.StatusNotFound, "event_not_found")
+	codes := report("codes", "discovery.failed", `{"evidence":{"exit_code":-1073741819,"jsonrpc_code":-32603,"retry_after_ms":9223372036854}}`)
+	w.operate(http.MethodPost, "/api/events", codes).is(http.StatusAccepted)
 	w.operate(http.MethodPost, "/api/events", `[{"id":`).refused(http.StatusBadRequest, "bad_body")
 }
 
