@@ -178,7 +178,18 @@ func (op operation) checkQuery(raw string) (url.Values, error) {
 			return nil, refuse(codeInvalidParameter, "%s is needed", name)
 		}
 	}
+	if endsBeforeItBegins(query) {
+		return nil, refuse(codeInvalidParameter, "until lies before since, so there is nothing between them")
+	}
 	return query, nil
+}
+
+// endsBeforeItBegins reports whether a checked query asks for a span of time that there
+// is not.
+func endsBeforeItBegins(query url.Values) bool {
+	since, err := time.Parse(time.RFC3339, query.Get("since"))
+	until, errUntil := time.Parse(time.RFC3339, query.Get("until"))
+	return err == nil && errUntil == nil && until.Before(since)
 }
 
 func codeOfParameter(name string) code {
@@ -209,6 +220,9 @@ func (op operation) checkMediaType(r *http.Request) error {
 	header := r.Header.Get("Content-Type")
 	if header == "" && r.ContentLength == 0 {
 		return nil
+	}
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return refuse(codeMediaType, "send the body as it is, not as %s", coding)
 	}
 	media, _, err := mime.ParseMediaType(header)
 	if slices.Contains(yamlAliases, media) {

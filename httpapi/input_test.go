@@ -72,6 +72,16 @@ func TestWhatAReadDoesNotTakeIsRefused(t *testing.T) {
 	}
 }
 
+// Whoever swaps the two would take an empty list for an answer.
+func TestASpanThatEndsBeforeItBeginsIsRefused(t *testing.T) {
+	w := newWorld(t)
+	w.configure("weather")
+	for _, path := range []string{"/api/events", "/api/servers/weather/history"} {
+		w.get(path+"?since=2026-03-04T12:00:00Z&until=2026-03-04T13:59:59%2B02:00").refused(http.StatusBadRequest, "invalid_parameter")
+		w.get(path + "?since=2026-03-04T12:00:00Z&until=2026-03-04T12:00:00Z").is(http.StatusOK)
+	}
+}
+
 func TestOfSeveralBadParametersTheSameIsNamedEachTime(t *testing.T) {
 	w := newWorld(t)
 	for range 20 {
@@ -97,6 +107,7 @@ func TestWhatAWriteDoesNotTakeIsRefused(t *testing.T) {
 		{"a form", "POST", "/api/servers/weather/discover", `a=b`, []asking{form}, 415, "unsupported_media_type"},
 		{"text", "POST", "/api/config/reload", `{}`, []asking{header("Content-Type", "text/plain")}, 415, "unsupported_media_type"},
 		{"a bare body", "POST", "/api/discover", `{}`, []asking{header("Content-Type", "")}, 415, "unsupported_media_type"},
+		{"a zip", "POST", "/api/discover", `{}`, []asking{header("Content-Encoding", "gzip")}, 415, "unsupported_media_type"},
 		{"an empty form", "POST", "/api/discover", ``, []asking{form}, 415, "unsupported_media_type"},
 		{"no report", "POST", "/api/events", ``, nil, 400, "bad_body"},
 		{"no body", "PUT", "/api/servers/weather/skip", ``, nil, 400, "bad_body"},

@@ -1589,7 +1589,7 @@ type ListEventsParams struct {
 	// Since Happened at or after
 	Since Since `form:"since,omitempty" json:"since,omitempty"`
 
-	// Until Happened before
+	// Until Happened before this, which is not earlier than `since`
 	Until Until `form:"until,omitempty" json:"until,omitempty"`
 
 	// After Only events after this sequence
@@ -1768,7 +1768,7 @@ type GetServerHistoryParams struct {
 	// Since Happened at or after
 	Since Since `form:"since,omitempty" json:"since,omitempty"`
 
-	// Until Happened before
+	// Until Happened before this, which is not earlier than `since`
 	Until Until                       `form:"until,omitempty" json:"until,omitempty"`
 	Order GetServerHistoryParamsOrder `form:"order,omitempty" json:"order,omitempty"`
 }
