@@ -118,7 +118,7 @@ func whyNoResult(answer api.CallAnswer, said, aim string) string {
 	}
 	why := fmt.Sprintf("%s, %s: %s", what, code, oneLine(strings.TrimSpace(said)))
 	if f.Code == discovery.CodeToolNotFound {
-		why += fmt.Sprintf("; run \"%s tools %s%s\" for those there are", self, shellWord(oneLine(string(answer.Server))), aim)
+		why += fmt.Sprintf("; run \"%s\" for those there are", lineAbout("tools", oneLine(string(answer.Server)), aim))
 	}
 	if f.RetryAfterMs > 0 && f.Code != discovery.CodeSkipped { // whose detail has the time
 		why += "; try again in " + milliseconds(f.RetryAfterMs)

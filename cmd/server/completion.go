@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"time"
@@ -11,9 +12,8 @@ import (
 	"mcpledger/httpapi/api"
 )
 
-// completionPatience is how long a shell waits for the names of servers; in tests, which
-// run beside many others, it waits longer.
-var completionPatience = 2 * time.Second
+// completionPatience is how long a shell waits for the names of servers.
+const completionPatience = 2 * time.Second
 
 // completeWords has a shell complete the words that the flags of root's commands take.
 func completeWords(root *cobra.Command) {
@@ -36,7 +36,7 @@ func (p *program) completeServers(most int) cobra.CompletionFunc {
 		if (most > 0 && len(args) >= most) || p.flagsFromEnv(cmd.Flags()) != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
+		ctx, cancel := context.WithTimeout(cmd.Context(), cmp.Or(p.completionPatience, completionPatience))
 		defer cancel()
 		c, err := p.openClient(ctx)
 		if err != nil {

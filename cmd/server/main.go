@@ -26,6 +26,9 @@ type program struct {
 	lookupEnv      func(string) (string, bool)
 	now            func() time.Time
 	lookEvery      time.Duration // of the schedule at now; 0 for as often as a real clock needs
+	// completionPatience is how long a shell that completes waits for the service; 0 for
+	// the constant of that name.
+	completionPatience time.Duration
 
 	dataDir   string // --data
 	url       string // --url; empty: found by the data folder

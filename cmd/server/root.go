@@ -130,6 +130,15 @@ func shellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
+// lineAbout is the line of a command about a server, for a person to type. A name that
+// looks like a flag comes last, behind what says that no more flags follow.
+func lineAbout(command, server, aim string) string {
+	if strings.HasPrefix(server, "-") {
+		return self + " " + command + aim + " -- " + shellWord(server)
+	}
+	return self + " " + command + " " + shellWord(server) + aim
+}
+
 // envAnnotation is on the flags that a variable stands for.
 const envAnnotation = "env"
 

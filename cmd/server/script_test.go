@@ -18,9 +18,13 @@ import (
 // programs are those that tests can start by name; each is this test binary.
 var programs = map[string]func(){"server": patientMain, "mcpledger": patientMain}
 
+// patientMain is main for tests, which run beside many others.
 func patientMain() {
-	completionPatience = patience
-	main()
+	p := &program{
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, lookupEnv: os.LookupEnv,
+		now: time.Now, completionPatience: patience,
+	}
+	os.Exit(p.run(os.Args[1:]))
 }
 
 func TestMain(m *testing.M) {

@@ -1,49 +1,58 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 )
 
 // table prints rows in aligned columns under a line of headings. Nothing is printed
 // before flush.
 type table struct {
-	out     io.Writer
-	aligned *bytes.Buffer
-	w       *tabwriter.Writer // into aligned
+	out  io.Writer
+	rows [][]string
 }
 
-func newTable(out io.Writer, headings ...string) table {
-	aligned := new(bytes.Buffer)
-	t := table{out, aligned, tabwriter.NewWriter(aligned, 0, 0, 2, ' ', 0)}
+// maxColumn is how many characters a cell may have and still widen its column. A longer
+// one, as the name of a server may be, moves the rest of its own row alone.
+const maxColumn = 40
+
+func newTable(out io.Writer, headings ...string) *table {
+	t := &table{out: out}
 	t.row(headings...)
 	return t
 }
 
-// row adds a row, with a cell for each heading: where one lacks its last cells, the columns
-// of those below it begin anew. Cells come from servers too, so what would break the line
-// is replaced.
-func (t table) row(cells ...string) {
+// row adds a row, with a cell for each heading. Cells come from servers too, so what would
+// break the line is replaced.
+func (t *table) row(cells ...string) {
 	for i, c := range cells {
 		cells[i] = oneLine(c)
 	}
-	fmt.Fprintln(t.w, strings.Join(cells, "\t"))
+	t.rows = append(t.rows, cells)
 }
 
 // flush prints the rows, without the blanks that stand for empty cells at their ends.
-func (t table) flush() error {
-	if err := t.w.Flush(); err != nil {
-		return err
+func (t *table) flush() error {
+	widths := make([]int, len(t.rows[0]))
+	for _, row := range t.rows {
+		for i, c := range row {
+			if n := utf8.RuneCountInString(c); n <= maxColumn {
+				widths[i] = max(widths[i], n)
+			}
+		}
 	}
-	var trimmed []byte
-	for line := range bytes.Lines(t.aligned.Bytes()) {
-		trimmed = append(append(trimmed, bytes.TrimRight(line, " \n")...), '\n')
+	var b strings.Builder
+	for _, row := range t.rows {
+		line := ""
+		for i, c := range row {
+			line += fmt.Sprintf("%-*s  ", widths[i], c)
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
-	_, err := t.out.Write(trimmed)
+	_, err := io.WriteString(t.out, b.String())
 	return err
 }
 

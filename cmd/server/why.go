@@ -132,9 +132,9 @@ func clearingInWords(why api.Explanation, c api.Clearing, aim string) string {
 	switch c.Detail {
 	case "":
 	case "POST " + path + "/discover":
-		words += ": " + self + " discover " + shellWord(server) + aim
+		words += ": " + lineAbout("discover", server, aim)
 	case "DELETE " + path + "/skip":
-		words += ": " + self + " unpin " + shellWord(server) + aim
+		words += ": " + lineAbout("unpin", server, aim)
 	default:
 		words += ": " + c.Detail
 	}

@@ -80,10 +80,42 @@ func TestColumnsAreOneBelowTheOtherWhereTheLastCellIsEmpty(t *testing.T) {
 	}
 }
 
+func TestACellThatIsVeryLongWidensNoOtherRow(t *testing.T) {
+	var b strings.Builder
+	table := newTable(&b, "SERVER", "STATE", "REASON")
+	table.row("köln", "ready", "fine")
+	table.row(strings.Repeat("x", 41), "failed", "gone")
+	table.row(strings.Repeat("y", 40), "ready", "fine")
+	if err := table.flush(); err != nil {
+		t.Fatal(err)
+	}
+	pad := func(s string) string { return s + strings.Repeat(" ", 42-len([]rune(s))) }
+	want := pad("SERVER") + "STATE   REASON\n" +
+		pad("köln") + "ready   fine\n" +
+		strings.Repeat("x", 41) + "  failed  gone\n" +
+		pad(strings.Repeat("y", 40)) + "ready   fine\n"
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+}
+
 func TestALineOfTheStreamThatWasCutIsNotTaken(t *testing.T) {
 	got := slices.Collect(wholeLines(strings.NewReader("id: 1\ndata: {\"a\":1}\r\n\ndata: {\"cut\":")))
 	if want := []string{"id: 1", `data: {"a":1}`, ""}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestALineAboutAServerCanBeTypedWhateverItsName(t *testing.T) {
+	for name, want := range map[string]string{
+		"weather":   "discover weather --data d",
+		"my server": "discover 'my server' --data d",
+		"-x":        "discover --data d -- -x",
+		"--my list": "discover --data d -- '--my list'",
+	} {
+		if got := lineAbout("discover", name, " --data d"); got != self+" "+want {
+			t.Errorf("about %q: %s, want %s %s", name, got, self, want)
+		}
 	}
 }
 
