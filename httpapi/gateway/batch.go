@@ -29,7 +29,7 @@ func (g *Gateway) postBatch(w http.ResponseWriter, r *http.Request, v *view, bod
 	var batch []json.RawMessage
 	switch err := json.Unmarshal(body, &batch); {
 	case err != nil:
-		writeError(w, http.StatusBadRequest, mcp.PARSE_ERROR, "the body is no JSON-RPC message")
+		writeError(w, http.StatusBadRequest, mcp.PARSE_ERROR, errNoMessage.Error())
 		return nil
 	case c.protocolVersion() != batchVersion:
 		writeError(w, http.StatusBadRequest, mcp.INVALID_REQUEST, "batches are part of "+batchVersion+" alone: send one message at a time")

@@ -10,17 +10,11 @@ import (
 )
 
 // complaints are what was found wrong with servers' lists when they were last looked at,
-// so that the log says once what stays wrong. The zero complaints has none. They are safe
-// for concurrent use.
+// so that the log says once what stays wrong, whichever client looked. The zero complaints
+// has none. They are safe for concurrent use.
 type complaints struct {
 	mu   sync.Mutex
-	last map[listOf][]string
-}
-
-// listOf is what a connection lists by one method.
-type listOf struct {
-	connection events.ConfigKey
-	method     string
+	last map[listKey][]string
 }
 
 // maxComplaints is how many are told apart of one list.
@@ -28,7 +22,7 @@ const maxComplaints = 64
 
 // news notes all that is wrong with a list now, and returns what was not when it was last
 // looked at.
-func (c *complaints) news(of listOf, now []string) (news []string) {
+func (c *complaints) news(of listKey, now []string) (news []string) {
 	if rest := len(now) - maxComplaints; rest > 0 {
 		now = append(slices.Clone(now[:maxComplaints]), fmt.Sprintf("as much is wrong with %d more", rest))
 	}
@@ -40,7 +34,7 @@ func (c *complaints) news(of listOf, now []string) (news []string) {
 		}
 	}
 	if c.last == nil {
-		c.last = map[listOf][]string{}
+		c.last = map[listKey][]string{}
 	}
 	if c.last[of] = now; len(now) == 0 {
 		delete(c.last, of)
@@ -52,5 +46,5 @@ func (c *complaints) news(of listOf, now []string) (news []string) {
 func (c *complaints) retain(inForce map[events.ConfigKey]bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	maps.DeleteFunc(c.last, func(of listOf, _ []string) bool { return !inForce[of.connection] })
+	maps.DeleteFunc(c.last, func(of listKey, _ []string) bool { return !inForce[of.connection] })
 }

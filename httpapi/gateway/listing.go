@@ -189,7 +189,7 @@ func (v *view) tool(server events.ServerName, own string, definition json.RawMes
 // leftOut says which items of a server's list are not offered, and why: each once, until
 // that changes.
 func (g *Gateway) leftOut(v projections.Server, method string, odd []string) {
-	for _, one := range g.oddItems.news(listOf{v.ConfigKey, method}, odd) {
+	for _, one := range g.oddItems.news(listKey{connection: v.ConfigKey, method: method}, odd) {
 		g.logger.Warn("item of a list left out", slog.String("server", string(v.Name)), slog.String("method", method), slog.String("err", one))
 	}
 }

@@ -66,10 +66,11 @@ func sessionOf(v projections.Server, client string) string {
 	return client
 }
 
+// listKey names what a connection lists by one method.
 type listKey struct {
 	connection events.ConfigKey
 	method     string
-	client     string
+	client     string // on whose session; empty where clients share one, or for whichever
 }
 
 // list is what one server listed, or would not.
@@ -167,7 +168,7 @@ func (l *lists) fill(ctx context.Context, into *list, k kind) {
 	if err != nil {
 		good, wrong = refusedFresh, []string{err.Error()}
 	}
-	for _, one := range l.refusals.news(listOf{into.key.connection, k.method}, wrong) {
+	for _, one := range l.refusals.news(listKey{connection: into.key.connection, method: k.method}, wrong) {
 		l.gateway.logger.WarnContext(ctx, "list not offered", slog.String("server", string(into.server)),
 			slog.String("method", k.method), slog.String("err", one))
 	}

@@ -56,6 +56,9 @@ type request struct {
 	body   []byte // the whole message
 }
 
+// errNoMessage reports what is none, in words for a body as for a line of stdin.
+var errNoMessage = errors.New("this is no JSON-RPC message, which is a JSON object")
+
 // errMessageID reports a message whose id is none.
 var errMessageID = errors.New("the id of a message is a string or a number")
 
@@ -65,7 +68,7 @@ var errMessageID = errors.New("the id of a message is a string or a number")
 func parseRequest(body []byte) (*request, error) {
 	r := &request{body: body}
 	if err := json.Unmarshal(body, &r.message); err != nil {
-		return nil, errors.New("the body is no JSON-RPC message")
+		return nil, errNoMessage
 	}
 	if string(r.ID) == "null" {
 		r.ID = nil

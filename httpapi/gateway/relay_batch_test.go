@@ -82,6 +82,18 @@ func TestABatchPassesTheRelay(t *testing.T) {
 	}
 }
 
+// There is no body on stdin.
+func TestALineThatIsNoMessageIsToldSo(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	c := lines(t, w.url)
+	c.send("Starting up...")
+	want := `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"this is no JSON-RPC message, which is a JSON object"}}`
+	if got := c.receive(); got != want {
+		t.Errorf("answered %s, want %s", got, want)
+	}
+}
+
 func TestABatchThatMayHaveBeenTakenIsNotSentAgain(t *testing.T) {
 	var batches atomic.Int64
 	dying := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
