@@ -189,8 +189,9 @@ func (h headerAlone) Unwrap() http.ResponseWriter { return h.ResponseWriter }
 // Mount serves another handler under a path, such as an MCP endpoint, behind the
 // same checks of host, origin, role and query, and nothing else: bodies and times are the
 // handler's own affair. The query may have the parameters named, each once and not empty.
-// CallerName tells the handler who asks, and StillAllowed whether they still may. An error that it returns, before it has answered,
-// is answered as one of an operation, with the members of a JSON-RPC error besides.
+// CallerName tells the handler who asks, and StillAllowed whether they still may. An error
+// that it returns, before it has answered, is answered as one of an operation, with the
+// members of a JSON-RPC error besides.
 func (a *API) Mount(path string, role access.Role, params []string, h func(http.ResponseWriter, *http.Request) error) {
 	op := operation{Role: role, Params: map[string]schema{}}
 	for _, name := range params {
