@@ -78,3 +78,39 @@ func (s *Service) awaitFlight(ctx context.Context, name events.ServerName) {
 		}
 	}
 }
+
+// Retry makes one attempt on a server at an agent's wish, within the limits of an
+// attempt on use: once a minute for each server, and never past an auth skip, a gate
+// or a pin. It returns when the attempt has ended, or the refusal. The error is
+// ErrUnknownServer, ErrStopping, events.ErrUnavailable, or that of folds which have not
+// caught up.
+func (s *Service) Retry(ctx context.Context, server events.ServerName) (*CallFailure, error) {
+	if !s.beginWork() {
+		return nil, ErrStopping
+	}
+	defer s.work.Done()
+	srv, view, err := s.serverView(server)
+	if err != nil {
+		return nil, err
+	}
+	if refused := unretried(srv, view, s.now()); refused != nil {
+		return refused, nil
+	}
+	s.awaitFlight(ctx, srv.Name) // what is under way is not the attempt that is wished for
+	wait, err := s.probeOnUse(ctx, srv)
+	if err != nil || wait == 0 {
+		return nil, err
+	}
+	return &CallFailure{Code: CodeBusy, Detail: "an attempt was made less than a minute ago", RetryAfter: wait}, nil
+}
+
+// unretried says why an agent may not have a server attempted, nil if it may.
+func unretried(srv *config.Server, v projections.Server, now time.Time) *CallFailure {
+	switch {
+	case srv.Disabled, srv.Problem != nil, v.Gate != nil, v.State == projections.StateBlocked:
+	case v.Skip != nil && !probed(v.Skip):
+	default:
+		return nil
+	}
+	return refusalOf(v, Call{Server: v.Name}, now)
+}

@@ -3,11 +3,9 @@ package httpapi
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"time"
 
-	"mcpledger/discovery/config"
 	"mcpledger/events"
 	"mcpledger/httpapi/api"
 	"mcpledger/projections"
@@ -213,50 +211,4 @@ func (a *API) ClearSkips(ctx context.Context, r api.ClearSkipsRequestObject) (ap
 		}
 	}
 	return api.ClearSkips200JSONResponse{Cleared: cleared}, nil
-}
-
-// ReloadConfig answers POST /api/config/reload.
-func (a *API) ReloadConfig(ctx context.Context, _ api.ReloadConfigRequestObject) (api.ReloadConfigResponseObject, error) {
-	reloaded, err := a.discovery.Reload(ctx, callerOf(ctx).actor())
-	var unusable *config.ProblemError
-	if errors.As(err, &unusable) {
-		reloaded.Faults = unusable.Problems
-		reloaded.Changes, err = a.unchanged(ctx)
-	}
-	if err != nil {
-		return nil, err
-	}
-	report := api.ReloadConfig200JSONResponse{
-		Added: []events.ServerName{}, Changed: []events.ServerName{},
-		Removed: list(slices.Sorted(slices.Values(reloaded.Removed))), Errors: []api.ConfigProblem{},
-	}
-	for name, change := range reloaded.Changes {
-		switch change {
-		case "":
-			report.Unchanged++
-		case events.ChangeAdded:
-			report.Added = append(report.Added, name)
-		default:
-			report.Changed = append(report.Changed, name)
-		}
-	}
-	slices.Sort(report.Added)
-	slices.Sort(report.Changed)
-	for _, p := range reloaded.Faults {
-		report.Errors = append(report.Errors, showProblem(p))
-	}
-	return report, nil
-}
-
-// unchanged has every server configured now, as a reload that touched none.
-func (a *API) unchanged(ctx context.Context) (map[events.ServerName]events.Change, error) {
-	f, err := a.fleetAt(ctx, "", "")
-	if err != nil {
-		return nil, err
-	}
-	changes := map[events.ServerName]events.Change{}
-	for _, v := range f.servers {
-		changes[v.Name] = ""
-	}
-	return changes, nil
 }
