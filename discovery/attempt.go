@@ -127,7 +127,7 @@ func (s *Service) failed(ctx context.Context, err error, began time.Time) (proje
 }
 
 // settle records what came of an attempt or a call. While the log cannot be written it
-// tries again, once a second, until the service ends, and says so once; what is not
+// tries again, every recordAgain, until the service ends, and says so once; what is not
 // recorded then is found abandoned at the next start.
 func (s *Service) settle(server events.ServerName, batch ...events.Event) {
 	for tries := 1; ; tries++ {
@@ -142,7 +142,7 @@ func (s *Service) settle(server events.ServerName, batch ...events.Event) {
 		case tries == 1:
 			s.logger.LogAttrs(s.ctx, slog.LevelWarn, "outcome not recorded yet", attrs...)
 		}
-		if s.pause(s.ctx, time.Second) != nil {
+		if s.pause(s.ctx, recordAgain) != nil {
 			return
 		}
 	}

@@ -11,8 +11,8 @@ import (
 
 // definitions remembers the tools of the catalogue last looked at.
 type definitions struct {
-	mu        sync.Mutex
-	content   string // under which the log keeps them
+	mu        sync.Mutex // held while it is read: calls of one pool are to one server
+	content   string     // under which the log keeps them
 	catalogue upstream.Catalogue
 }
 

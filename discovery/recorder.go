@@ -38,6 +38,10 @@ func (r recorder) event(a about, d events.Data) events.Event {
 	}
 }
 
+// recordAgain is how long the service waits before it tries again to record what the log
+// did not take.
+const recordAgain = time.Second
+
 // recordTimeout bounds how long a batch may take that is recorded whoever has gone.
 const recordTimeout = 5 * time.Second
 

@@ -13,8 +13,10 @@ import (
 	"mcpledger/projections"
 )
 
-// factsInterval is how often local facts of skipped servers are looked at.
-const factsInterval = 5 * time.Minute
+const (
+	factsInterval = 5 * time.Minute       // at which local facts of skipped servers are looked at
+	leastLookWait = 10 * time.Millisecond // between two looks at what is due
+)
 
 // schedule starts a run for whatever is due, until ctx ends.
 func (s *Service) schedule(ctx context.Context) {
@@ -43,7 +45,7 @@ func (s *Service) schedule(ctx context.Context) {
 		if next.After(nextFacts) {
 			next = nextFacts
 		}
-		timer.Reset(now.Add(min(max(next.Sub(now), 10*time.Millisecond), s.lookEvery)))
+		timer.Reset(now.Add(min(max(next.Sub(now), leastLookWait), s.lookEvery)))
 		if err := s.engine.SaveSnapshot(ctx, false); unsaved.begins(err) && ctx.Err() == nil {
 			s.logger.WarnContext(ctx, "snapshot not saved", slog.Any("err", err))
 		}
@@ -90,12 +92,12 @@ func (s *Service) startDue(ctx context.Context, now time.Time, first bool) (next
 	}
 	if len(notes) > 0 {
 		if _, err := s.log.Append(ctx, notes); err != nil {
-			return now.Add(time.Second), fmt.Errorf("record skips: %w", err)
+			return now.Add(recordAgain), fmt.Errorf("record skips: %w", err)
 		}
 	}
 	for _, trigger := range triggersInOrder(due) {
 		if _, err := s.begin(ctx, request{trigger: trigger, servers: due[trigger]}); err != nil {
-			return now.Add(time.Second), fmt.Errorf("start a run, trigger %s: %w", trigger, err)
+			return now.Add(recordAgain), fmt.Errorf("start a run, trigger %s: %w", trigger, err)
 		}
 	}
 	for _, note := range notes {

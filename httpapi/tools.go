@@ -51,7 +51,7 @@ type toolsAnswer struct {
 
 // toolsCache holds the answers for one fleet.
 type toolsCache struct {
-	mu      sync.Mutex
+	mu      sync.Mutex // held while one is rendered: who else asks meanwhile gets the same
 	fleet   *fleet
 	answers map[bool]*toolsAnswer // by whether it is the summary
 }

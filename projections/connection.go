@@ -216,7 +216,7 @@ func (c *connection) failed(e events.Event, d events.DiscoveryFailed, v rules.Ve
 	})
 	c.Cause = &cause
 	c.Reachability, c.Authorization = axes(c.Reachability, c.Authorization, d.Evidence, v)
-	c.RetryAfter = min(time.Duration(d.Evidence.RetryAfterMS)*time.Millisecond, time.Hour)
+	c.RetryAfter = min(time.Duration(d.Evidence.RetryAfterMS)*time.Millisecond, retryAfterMost)
 	c.InVain = time.Duration(d.Evidence.ElapsedMS) * time.Millisecond
 	c.gateStays()
 	c.settle(OutcomeFailed, at, start)

@@ -99,7 +99,7 @@ type activation struct {
 // activations are where the log has activations, as far as it was looked through.
 // They are few, and finding them may take a pass over the log.
 type activations struct {
-	mu     sync.Mutex
+	mu     sync.Mutex // held over a pass: who else asks meanwhile needs what it finds
 	all    []activation
 	looked events.Sequence
 }
@@ -207,7 +207,8 @@ func (r *recentStates) keep(s *State) {
 	r.states = appendBounded(r.states, s, maxRecent)
 }
 
-// set returns the set with that hash, parsed once while it is asked for.
+// set returns the set with that hash, parsed once while it is asked for: the lock is
+// held meanwhile.
 func (r *recentStates) set(hash string, parse func() (*rules.Set, error)) (*rules.Set, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -22,6 +22,7 @@ const (
 	gateCheckFirst   = time.Minute // of a gated connection, doubling
 	gateCheckMost    = time.Hour
 	emptyListRecheck = time.Minute
+	retryAfterMost   = time.Hour // that a server can ask for
 )
 
 // retryWaits are the waits after each failed run in a row; the last repeats.

@@ -179,7 +179,7 @@ func (p *program) sampleFleet(dataGiven bool) (fleet *sampleFleet, remove func()
 func userConfigFile() (string, error) {
 	folder, err := os.UserConfigDir()
 	if err != nil {
-		return "", nil //nolint:nilerr // a user without a home has no config folder
+		return "", nil // a user without a home has no config folder
 	}
 	file := filepath.Join(folder, "mcpledger", "mcp.json")
 	switch _, err := os.Stat(file); {

@@ -21,6 +21,14 @@ const (
 	errorBodyTime  = 2 * time.Second
 )
 
+// The waits before a stream for notices that the server ended is opened again, doubling
+// from the first to the longest.
+const (
+	firstListenWait   = 2 * time.Second
+	longestListenWait = 5 * time.Minute
+	listenDoublings   = 8 // after which the wait is the longest
+)
+
 // keptBodyBytes is what is kept of the beginning of a reply.
 const keptBodyBytes = 8 << 10
 
@@ -133,7 +141,7 @@ func (r *recorder) closeContext() context.Context {
 }
 
 // pauseListening spaces out the streams for notices that a server keeps ending: the
-// first is opened at once, later ones after 2 s, doubling to 5 min.
+// first is opened at once.
 func (r *recorder) pauseListening(ctx context.Context) error {
 	r.mu.Lock()
 	n := r.listens
@@ -142,7 +150,7 @@ func (r *recorder) pauseListening(ctx context.Context) error {
 	if n == 0 {
 		return nil
 	}
-	timer := time.NewTimer(min(time.Second<<min(n, 9), 5*time.Minute))
+	timer := time.NewTimer(min(firstListenWait<<min(n-1, listenDoublings), longestListenWait))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

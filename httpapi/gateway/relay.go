@@ -34,6 +34,7 @@ const (
 	maxLine      = 16 << 20        // bytes of one message from the client
 	maxRelayed   = 128             // requests under way
 	finishTime   = 5 * time.Second // for what is under way when the client has ended
+	farewellTime = time.Second     // for the service to hear that the session ends
 	reopenPause  = 200 * time.Millisecond
 	reopenBudget = time.Minute
 )

@@ -224,7 +224,7 @@ func (l *relay) finish(ctx context.Context, stop context.CancelFunc) {
 	if at.session == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	ctx, cancel := context.WithTimeout(ctx, farewellTime)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodDelete, at.endpoint.URL, nil)
 	if err != nil {
