@@ -5,11 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"fmt"
 	"math"
-	"slices"
-	"strings"
-	"time"
 
 	"mcpledger/events"
 )
@@ -23,9 +19,6 @@ const (
 	indexedSequences = 1 << 18
 	scannedSequences = 1 << 14
 )
-
-// frequentTypes is the last number of a type that events_rare leaves out.
-const frequentTypes = 16
 
 // maxSequence is past every sequence.
 const maxSequence = math.MaxInt64
@@ -43,57 +36,18 @@ type pager struct {
 }
 
 func (l *Log) newPager(ctx context.Context, q events.Query) (*pager, error) {
+	f, possible, err := l.newFilter(ctx, q)
+	if err != nil {
+		return nil, err
+	}
 	p := &pager{
-		log: l, filter: filter{bare: q.Bare}, window: scannedSequences, desc: q.Desc, limit: q.Limit,
-		low: int64(q.After), high: maxSequence, more: true,
+		log: l, filter: f, window: scannedSequences, desc: q.Desc, limit: q.Limit,
+		low: int64(q.After), high: maxSequence, more: possible,
 	}
 	if q.Before > 0 {
 		p.high = int64(q.Before)
 	}
-	without, err := l.numbers(ctx, texts(q.Without))
-	if err != nil {
-		return nil, err
-	}
-	p.isNoneOf("type", without)
-	types := texts(q.Types)
-	var typeIDs []int64
-	for _, c := range []struct {
-		column string
-		names  []string
-	}{
-		{"subject", optional(string(q.Subject))}, {"source", optional(q.Source)},
-		{"config_key", optional(string(q.ConfigKey))}, {"type", types},
-	} {
-		if len(c.names) == 0 {
-			continue
-		}
-		ids, err := l.numbers(ctx, c.names)
-		if err != nil {
-			return nil, err
-		}
-		if len(ids) == 0 {
-			p.more = false // no event has a name that no event has
-			return p, nil
-		}
-		p.isOneOf(c.column, ids)
-		typeIDs = ids // of the last column, if there are any
-	}
-	indexed := q.ID != "" || q.Subject != "" || q.RunID != "" || q.CallID != ""
-	rare := len(types) > 0 && slices.Min(typeIDs) > frequentTypes
-	if rare && !indexed {
-		p.rareTypes()
-	}
-	p.is("id = ?", idValue(q.ID))
-	p.is("run_id = ?", idValue(q.RunID))
-	p.is("attempt_id = ?", idValue(q.AttemptID))
-	p.is("call_id = ?", idValue(q.CallID))
-	if !q.Since.IsZero() {
-		p.is("time >= ?", clampedNanoseconds(q.Since))
-	}
-	if !q.Until.IsZero() {
-		p.is("time < ?", clampedNanoseconds(q.Until))
-	}
-	if p.where == "" || indexed || rare {
+	if f.where == "" || f.indexed {
 		p.window = indexedSequences
 	}
 	return p, nil
@@ -196,44 +150,6 @@ func (p *pager) ahead(ctx context.Context) func() (rows []numbered, more bool, e
 	}
 }
 
-// filter is conditions on the columns of events.
-type filter struct {
-	bare  bool   // the columns of a bare read are enough
-	index string // " INDEXED BY " and a name, if SQLite has to be told
-	where string // each condition after " AND "
-	args  []any
-}
-
-// rareTypes asks for the types that events_rare indexes, by that index.
-func (f *filter) rareTypes() {
-	f.index = " INDEXED BY events_rare"
-	f.where += fmt.Sprintf(" AND type > %d", frequentTypes)
-}
-
-// isOneOf asks for rows whose column has one of the numbers.
-func (f *filter) isOneOf(column string, numbers []int64) {
-	for _, n := range numbers {
-		f.args = append(f.args, n)
-	}
-	f.where += " AND " + column + " IN (?" + strings.Repeat(", ?", len(numbers)-1) + ")"
-}
-
-// isNoneOf asks for rows whose column has none of the numbers.
-func (f *filter) isNoneOf(column string, numbers []int64) {
-	if len(numbers) > 0 {
-		f.isOneOf(column+" NOT", numbers)
-	}
-}
-
-// is asks for rows that fulfil condition; a nil value asks nothing.
-func (f *filter) is(condition string, value any) {
-	if value == nil {
-		return
-	}
-	f.where += " AND " + condition
-	f.args = append(f.args, value)
-}
-
 // selectEvents returns the matching rows with low < sequence < high, at most limit,
 // in that order of sequence, in buf where that has room. With an error it returns those
 // before it.
@@ -257,44 +173,4 @@ func selectEvents(ctx context.Context, db *sql.DB, f filter, low, high int64, or
 		return err
 	})
 	return page, errors.Join(err, conn.Close())
-}
-
-func optional(name string) []string {
-	if name == "" {
-		return nil
-	}
-	return []string{name}
-}
-
-func texts(types []events.Type) []string {
-	all := make([]string, len(types))
-	for i, t := range types {
-		all[i] = string(t)
-	}
-	return all
-}
-
-func clampedNanoseconds(t time.Time) int64 {
-	switch {
-	case t.Before(events.EarliestTime):
-		return events.EarliestTime.UnixNano()
-	case t.After(events.LatestTime):
-		return events.LatestTime.UnixNano()
-	}
-	return t.UnixNano()
-}
-
-// numbers returns the numbers of those names that have one.
-func (l *Log) numbers(ctx context.Context, names []string) ([]int64, error) {
-	var ids []int64
-	for _, name := range names {
-		id, err := l.names.number(ctx, name)
-		if err != nil {
-			return nil, l.readError(ctx, err)
-		}
-		if id != 0 {
-			ids = append(ids, id)
-		}
-	}
-	return ids, nil
 }
