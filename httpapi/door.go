@@ -68,7 +68,7 @@ func (d door) check(next echo.HandlerFunc) echo.HandlerFunc {
 
 func (d door) knowsHost(host string) bool {
 	name := hostName(host)
-	return isLoopbackName(name) || d.hosts[name]
+	return IsLoopback(name) || d.hosts[name]
 }
 
 // admits reports whether pages of an origin may ask: those of loopback, those
@@ -81,7 +81,7 @@ func (d door) admits(origin, host string) bool {
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") {
 		return false
 	}
-	return strings.EqualFold(u.Host, host) || isLoopbackName(hostName(u.Host))
+	return strings.EqualFold(u.Host, host) || IsLoopback(hostName(u.Host))
 }
 
 // sameOrigin reports whether a request comes from a page of the service itself.
@@ -99,7 +99,7 @@ func fromHere(r *http.Request) bool {
 		}
 	}
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	return err == nil && peer.Addr().Unmap().IsLoopback() && isLoopbackName(hostName(r.Host))
+	return err == nil && peer.Addr().Unmap().IsLoopback() && IsLoopback(hostName(r.Host))
 }
 
 // hostName returns the lower-cased name of a host with or without port.
@@ -112,10 +112,12 @@ func hostName(host string) string {
 	return strings.ToLower(strings.TrimSuffix(name, "."))
 }
 
-func isLoopbackName(name string) bool {
-	if name == "localhost" {
+// IsLoopback reports whether a host, in lower case and without port, is reached on this
+// machine alone: it is "localhost" or an address of loopback.
+func IsLoopback(host string) bool {
+	if host == "localhost" {
 		return true
 	}
-	addr, err := netip.ParseAddr(name)
+	addr, err := netip.ParseAddr(host)
 	return err == nil && addr.Unmap().IsLoopback()
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
+	"mcpledger/httpapi"
 	"mcpledger/httpapi/access"
 	"mcpledger/httpapi/gateway"
 )
@@ -213,7 +214,7 @@ func (p *program) checkListen(ctx context.Context, listen string) error {
 	if err != nil {
 		return usagef("--listen is %q, give a host and a port up to 65535, such as 127.0.0.1:8132", listen)
 	}
-	if isLoopback(host) {
+	if httpapi.IsLoopback(host) {
 		return nil
 	}
 	tokens, err := access.ReadTokens(p.dataDir)
@@ -224,11 +225,6 @@ func (p *program) checkListen(ctx context.Context, listen string) error {
 		return usagef("--listen %s can be reached from other machines and there are no tokens, make one with \"%s token add NAME%s\" or listen on 127.0.0.1", listen, self, p.aim)
 	}
 	return nil
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || (ip != nil && ip.IsLoopback())
 }
 
 // portWait is how long a port that is taken is waited for, as the log is: who has it may
