@@ -35,6 +35,7 @@ type dashboardSeen struct {
 	FocusAfterClose string `json:"focusAfterClose"` // of the details
 	ReasonFits      bool   `json:"reasonFits"`      // into a window of 360 pixels
 	Faults          string `json:"faults"`          // of the config
+	LastAttempt     string `json:"lastAttempt"`     // of the server, where the browser's clock is a day ahead
 }
 
 func TestE2EDashboardShowsEveryServerInABrowser(t *testing.T) {
@@ -88,6 +89,9 @@ func TestE2EDashboardShowsEveryServerInABrowser(t *testing.T) {
 	}
 	if !strings.Contains(seen.Faults, "a server has no name") {
 		t.Error("nothing tells what is wrong in the config")
+	}
+	if !strings.HasPrefix(seen.LastAttempt, "failed ") || strings.Contains(seen.LastAttempt, "day") {
+		t.Error("times are told by the browser's clock")
 	}
 	if len(seen.Errors) > 0 {
 		t.Errorf("the browser complains: %q", seen.Errors)

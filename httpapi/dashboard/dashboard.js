@@ -3,7 +3,7 @@
 "use strict";
 
 const states = ["blocked", "skipped", "failed", "unreachable", "discovering", "ready", "disabled"];
-const view = { servers: [], files: [], state: "", open: "", roles: [], name: "" };
+const view = { servers: [], files: [], state: "", open: "", roles: [], name: "", ahead: 0 };
 const $ = (id) => document.getElementById(id);
 
 // element makes an element with attributes and children; strings become text.
@@ -51,8 +51,17 @@ class Refused extends Error {
   }
 }
 
+// The service's clock says how long ago its times are: the browser's may be another. The
+// header has whole seconds, so a difference that may be its rounding is none.
+function setClock(answer) {
+  const ahead = Date.parse(answer.headers.get("Date")) - Date.now();
+  view.ahead = Math.abs(ahead) > 5000 ? ahead : 0;
+}
+const now = () => Date.now() + view.ahead;
+
 async function ask(path, options = {}) {
   const answer = await fetch(path, { headers: { Accept: "application/json" }, ...options });
+  setClock(answer);
   if (answer.status === 204) return null;
   const body = await answer.json().catch(() => ({ title: `The service answered ${answer.status}` }));
   if (!answer.ok) throw new Refused(body, answer.status);
@@ -85,7 +94,7 @@ function tell(id, text) {
 function moment(text) {
   if (!text) return "";
   const at = new Date(text);
-  const seconds = Math.round((at - Date.now()) / 1000);
+  const seconds = Math.round((at - now()) / 1000);
   const [size, unit] = [[86400, "day"], [3600, "hour"], [60, "minute"], [1, "second"]]
     .find(([size]) => Math.abs(seconds) >= size) || [1, "second"];
   const words = new Intl.RelativeTimeFormat("en", { numeric: "auto" }).format(Math.trunc(seconds / size), unit);
@@ -106,7 +115,7 @@ function showStates() {
 }
 
 function row(server) {
-  const due = server.next_attempt_at && new Date(server.next_attempt_at) <= Date.now();
+  const due = server.next_attempt_at && new Date(server.next_attempt_at) <= now();
   const next = server.skip && server.skip.until === null ? "until cleared" : due ? "due" : moment(server.next_attempt_at);
   const cell = (label, content, kind) => element("td", { "data-label": label, class: content ? kind : "none" }, content);
   return element("tr", {},
