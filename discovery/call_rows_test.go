@@ -23,6 +23,9 @@ type callRow struct {
 	method string
 	script func(http.ResponseWriter, *http.Request, rpcRequest)
 	fresh  bool
+	// first has the call come while the server's first attempt is under way, which goes on
+	// with the script when the call waits for it.
+	first bool
 	// program is a server that is a process; its tool is called.
 	program *mcptest.Fake
 	// entry is a config entry of its own, address that of a server which gives none, and
@@ -177,6 +180,9 @@ var callRows = []struct {
 			state: projections.StateBlocked, want: consequence{discovery.CodeMissingCredential, "", "", 0, "refused: " + discovery.CodeMissingCredential}},
 	}},
 	{"While a session is opened", []callRow{
+		{name: "404 at the first attempt since it was configured", first: true, method: "initialize", script: status(404, ""),
+			want: consequence{discovery.CodeNotConnected, "", "", 0, "failed: " + discovery.CodeRemoteStatus}},
+		{name: "silence at the first attempt since it was configured", first: true, method: "initialize", script: hangs, timeout: brief, want: refused(discovery.CodeDiscovering)},
 		{name: "401 at initialize", fresh: true, method: "initialize", script: status(401, ""), want: consequence{authRequired, authRequired, "", 0, "refused: " + authRequired}},
 		{name: "403 at initialize", fresh: true, method: "initialize", script: status(403, ""), want: consequence{authRequired, authRequired, "", 0, "refused: " + authRequired}},
 		{name: "503 at initialize", fresh: true, method: "initialize", script: status(503, ""), want: unopened(discovery.CodeRemoteStatus)},
