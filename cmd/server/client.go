@@ -59,6 +59,8 @@ func (e *problem) Error() string {
 		return what + "; run \"" + self + " rules list" + e.aim + "\" for those there are"
 	case "unauthenticated", "forbidden":
 		return e.Detail + "; show another token with --token-file or MCPLEDGER_TOKEN"
+	case "not_found":
+		return "the service has no such path; give its address alone with --url, such as http://127.0.0.1:8132"
 	case "at_in_future":
 		return "that moment is beyond the head of the log, give an earlier one"
 	}
@@ -102,7 +104,7 @@ func (p *program) openClient(ctx context.Context) (*client, error) {
 		return nil, fmt.Errorf("%w; ask as the user it belongs to, or name the service with --url", err)
 	}
 	if err != nil {
-		return nil, err
+		return nil, withNextStep(err)
 	}
 	if running {
 		c := p.networkClient(service.Address, "")

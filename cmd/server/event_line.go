@@ -79,13 +79,21 @@ func inWords(d events.Data) string {
 		}
 		return string(d.Change)
 	case events.DiscoveryRunStarted:
-		return fmt.Sprintf("%s, %s", d.Trigger, count(len(d.Servers), "server"))
+		return known(string(d.Trigger), count(len(d.Servers), "server"))
 	case events.DiscoveryRunCompleted:
 		return fmt.Sprintf("%d succeeded, %d failed, %d cancelled in %s", d.Succeeded, d.Failed, d.Cancelled, milliseconds(d.ElapsedMS))
 	case events.DiscoveryStarted:
-		return fmt.Sprintf("%s, attempt %d", d.Trigger, d.Attempt)
+		attempt := ""
+		if d.Attempt > 0 { // hosts may report none
+			attempt = fmt.Sprintf("attempt %d", d.Attempt)
+		}
+		return known(string(d.Trigger), attempt)
 	case events.DiscoverySucceeded:
-		return fmt.Sprintf("%s in %s, protocol %s", count(d.ToolCount, "tool"), milliseconds(d.ElapsedMS), d.ProtocolVersion)
+		protocol := ""
+		if d.ProtocolVersion != "" {
+			protocol = "protocol " + d.ProtocolVersion
+		}
+		return known(count(d.ToolCount, "tool")+" in "+milliseconds(d.ElapsedMS), protocol)
 	case events.DiscoveryCancelled:
 		return d.Reason
 	case events.DiscoverySkipped:
@@ -116,11 +124,16 @@ func inWords(d events.Data) string {
 	return ""
 }
 
+// known joins the parts, without those of which nothing is known.
+func known(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), ", ")
+}
+
 // untilInWords adds to a reason, which may be empty, the time to which it holds, if that
 // has an end.
 func untilInWords(reason string, until time.Time) string {
 	if until.IsZero() {
 		return reason
 	}
-	return strings.TrimPrefix(reason+", until "+stamp(until), ", ")
+	return known(reason, "until "+stamp(until))
 }

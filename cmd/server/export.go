@@ -20,7 +20,7 @@ func (p *program) exportCommand() *cobra.Command {
 		Use:   "export",
 		Short: "Write the events, with all they refer to, as lines of JSON",
 		Long: "Write the events, with all they refer to, as lines of JSON, beside a running service or\n" +
-			"without one. \"" + self + " import\" takes it.",
+			"without one. \"" + self + " import\" takes one of the whole log.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usagef("%s takes no arguments, but was given %q; a file is named with --out", cmd.CommandPath(), args[0])

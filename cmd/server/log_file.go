@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"mcpledger/events"
 	"mcpledger/events/sqlite"
@@ -37,6 +38,7 @@ func withNextStep(err error) error {
 	}{
 		{events.ErrInUse, "stop that service, or give another folder with --data"},
 		{events.ErrNewer, "update this program, or give another folder with --data"},
+		{syscall.ENOTDIR, "give a folder with --data"},
 		{events.ErrUnavailable, "make room and the folder writable, or give another one with --data"},
 		{fs.ErrPermission, "do it as the user the folder belongs to, or give another one with --data"},
 		{fs.ErrNotExist, "give the folder of a service with --data"},

@@ -73,14 +73,7 @@ func readExamples(text []byte) ([]example, error) {
 func splitExamples(text []byte) ([]map[string]any, error) {
 	var all []map[string]any
 	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
-		err := yaml.Unmarshal(text, &all)
-		if at, ok := errors.AsType[*yaml.LoadError](err); ok {
-			return nil, fmt.Errorf("line %d, column %d: neither a YAML list of examples nor JSON lines: %s", at.Mark.Line, at.Mark.Column, at.Message)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("neither a YAML list of examples nor JSON lines: %w", err)
-		}
-		return all, nil
+		return examplesOfYAML(text)
 	}
 	for dec := json.NewDecoder(bytes.NewReader(text)); ; {
 		var one map[string]any
@@ -91,6 +84,25 @@ func splitExamples(text []byte) ([]map[string]any, error) {
 		}
 		all = append(all, one)
 	}
+}
+
+func examplesOfYAML(text []byte) ([]map[string]any, error) {
+	var list any
+	err := yaml.Unmarshal(text, &list)
+	if at, ok := errors.AsType[*yaml.LoadError](err); ok && at.Mark.Line > 0 {
+		return nil, fmt.Errorf("line %d, column %d: neither a YAML list of examples nor JSON lines: %s", at.Mark.Line, at.Mark.Column, at.Message)
+	}
+	items, isList := list.([]any)
+	if err != nil || !isList && list != nil {
+		return nil, errors.New("neither a YAML list of examples nor JSON lines")
+	}
+	all := make([]map[string]any, len(items))
+	for i, item := range items {
+		if all[i], isList = item.(map[string]any); !isList {
+			return nil, fmt.Errorf("example %d is no mapping", i+1)
+		}
+	}
+	return all, nil
 }
 
 func readExample(fields map[string]any) (example, error) {

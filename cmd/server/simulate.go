@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,7 @@ const recordedAtOnce = 256
 func (p *program) simulateCommand() *cobra.Command {
 	var sets []string
 	var fleet, into string
-	var seed uint64
+	seed := int64(1)
 	cmd := &cobra.Command{
 		Use:   "simulate",
 		Short: "Let time pass over synthetic servers under several failure policies, and compare",
@@ -42,15 +43,12 @@ func (p *program) simulateCommand() *cobra.Command {
 		Args: noArgs,
 	}
 	cmd.Flags().StringArrayVar(&sets, "rules", nil, "compare the default with this rule `set` or file; may be given several times")
-	cmd.Flags().StringVar(&fleet, "fleet", "month", "the fleet: "+strings.Join(slices.Sorted(maps.Keys(fleets)), ", "))
-	cmd.Flags().Uint64Var(&seed, "seed", 1, "where the fleet's chance begins")
+	names := slices.Sorted(maps.Keys(fleets))
+	cmd.Flags().Var(choice(&fleet, names...), "fleet", "the `fleet`: "+strings.Join(names, ", ")+"; default: month")
+	cmd.Flags().Var(wholeNumber(&seed, 0, 0), "seed", "the `number` that the fleet's chance begins with")
 	cmd.Flags().StringVar(&into, "log", "", "write what happens under the default into a new log in this `folder`, to try rules on")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		populate, ok := fleets[fleet]
-		if !ok {
-			return usagef("--fleet is %q, give one of %s", fleet, strings.Join(slices.Sorted(maps.Keys(fleets)), ", "))
-		}
-		f := populate(seed)
+		f := fleets[cmp.Or(fleet, "month")](uint64(seed))
 		if into != "" {
 			return p.recordSimulation(cmd.Context(), f, into)
 		}
@@ -74,7 +72,7 @@ func (p *program) recordSimulation(ctx context.Context, f simulate.Fleet, folder
 	var now time.Time
 	log, err := sqlite.Open(ctx, folder, sqlite.Options{Now: func() time.Time { return now }})
 	if err != nil {
-		return withNextStep(err)
+		return unrecorded(err)
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
 	switch head, err := log.Head(ctx); {
@@ -98,9 +96,17 @@ func (p *program) recordSimulation(ctx context.Context, f simulate.Fleet, folder
 		}
 	})
 	if write(); failed != nil {
-		return failed
+		return unrecorded(failed)
 	}
 	_, err = fmt.Fprintf(p.stdout, "%s, seed %d: %s in %s\n", f.Name, f.Seed, count(int(r.Events), "event"), folder)
+	return err
+}
+
+// unrecorded adds to an error of a simulation's log what a person can do about it.
+func unrecorded(err error) error {
+	if errors.Is(err, events.ErrUnavailable) {
+		return fmt.Errorf("%w; make room there, or name another folder with --log", err)
+	}
 	return err
 }
 

@@ -45,6 +45,8 @@ func TestAFailureIsToldByTheTextThatDecided(t *testing.T) {
 		{"a call, with its tool", events.ToolCallFailed{Tool: "query", Evidence: crash}, judged, "dependency: query: Error: Cannot find module 'pg'"},
 		{"a failure of which nothing is known", events.DiscoveryFailed{}, &api.Classification{Class: rules.ClassUnknown}, "unknown"},
 		{"a skip with an end", events.DiscoverySkipped{Reason: "identical_failures", Until: time.Unix(0, 0)}, nil, "identical failures, until 1970-01-01 00:00:00Z"},
+		{"what a host reports who knows little", events.DiscoveryStarted{}, nil, ""},
+		{"a success of which little is known", events.DiscoverySucceeded{ToolCount: 3, ElapsedMS: 20}, nil, "3 tools in 20 ms"},
 		{"a pin without one", events.DiscoverySkipped{Reason: "pinned"}, nil, "pinned"},
 		{"what was refused, by the reason", events.ToolCallRefused{Tool: "query", Detail: "set aside"}, nil, "query: set aside"},
 	}
