@@ -38,6 +38,7 @@ func withNextStep(err error) error {
 	}{
 		{events.ErrInUse, "stop that service, or give another folder with --data"},
 		{events.ErrNewer, "update this program, or give another folder with --data"},
+		{sqlite.ErrDamagedKey, "put back the one that the log was written with, or remove it to have every server taken for new"},
 		{syscall.ENOTDIR, "give a folder with --data"},
 		{events.ErrUnavailable, "make room and the folder writable, or give another one with --data"},
 		{fs.ErrPermission, "do it as the user the folder belongs to, or give another one with --data"},

@@ -17,6 +17,8 @@ var (
 	// ErrNotEmpty reports an import into a log that has events, or a backup into a
 	// folder that holds a log.
 	ErrNotEmpty = errors.New("not empty")
+	// ErrDamagedKey reports a secret.key that is none. A log is not opened with it.
+	ErrDamagedKey = errors.New("damaged key")
 	// ErrDamagedExport reports an export that is not what Export wrote.
 	ErrDamagedExport = errors.New("damaged export")
 )

@@ -17,7 +17,8 @@ const (
 )
 
 // LoadKey returns the secret of the data folder dir, 32 bytes that Open made. The
-// error is fs.ErrNotExist where there is none, such as in a backup without key.
+// error is fs.ErrNotExist where there is none, such as in a backup without key, and
+// ErrDamagedKey where it is of another size.
 func LoadKey(dir string) ([]byte, error) {
 	path := filepath.Join(dir, keyFile)
 	key, err := os.ReadFile(path)
@@ -25,7 +26,7 @@ func LoadKey(dir string) ([]byte, error) {
 		return nil, fmt.Errorf("read key: %w", err)
 	}
 	if len(key) != keyBytes {
-		return nil, fmt.Errorf("read key %s: %d bytes, want %d", path, len(key), keyBytes)
+		return nil, fmt.Errorf("%w: %s has %d bytes, want %d", ErrDamagedKey, path, len(key), keyBytes)
 	}
 	return key, nil
 }

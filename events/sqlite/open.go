@@ -142,6 +142,9 @@ func hold(ctx context.Context, dir string) (h *holding, err error) {
 		return h, err
 	}
 	key, keyCreated, err := ensureKey(dir)
+	if errors.Is(err, ErrDamagedKey) {
+		return h, err
+	}
 	if err != nil {
 		return h, unwritable(err)
 	}
