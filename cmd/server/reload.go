@@ -15,12 +15,12 @@ const reloadDebounce = 200 * time.Millisecond
 // followFiles reads the config anew when a file of it changes, and the rule set when
 // its file does; at SIGHUP both. It ends with ctx.
 func (s *service) followFiles(ctx context.Context, hangups <-chan os.Signal) {
-	configFiles := config.Watch(ctx, s.discovery.Watched(), reloadDebounce)
+	configFiles := config.Watch(ctx, s.discovery.Watched(), s.looked, reloadDebounce)
 	var ruleFiles []string
 	if s.rulesFile != "" {
 		ruleFiles = []string{s.rulesFile}
 	}
-	rulesFile := config.Watch(ctx, ruleFiles, reloadDebounce)
+	rulesFile := config.Watch(ctx, ruleFiles, s.looked, reloadDebounce)
 	for {
 		select {
 		case <-ctx.Done():

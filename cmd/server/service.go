@@ -39,8 +39,9 @@ type service struct {
 	discovery *discovery.Service
 	gateway   *gateway.Gateway
 	logger    *slog.Logger
-	source    string // names this instance in its events
-	rulesFile string // from which the rule set is; empty: from none
+	source    string      // names this instance in its events
+	rulesFile string      // from which the rule set is; empty: from none
+	looked    config.Look // at the files that it rests on, before they were read
 }
 
 // runService opens what the service needs, in the order in which a person can do
@@ -59,9 +60,11 @@ func (p *program) runService(ctx context.Context, o serveOptions, logger *slog.L
 	}
 	// The folder's key comes with its log, and a config that cannot be used is to leave
 	// neither behind; so it is read once under any key.
-	if _, err := load([]byte("to check the files")); err != nil {
+	checked, err := load([]byte("to check the files"))
+	if err != nil {
 		return &exitError{code: exitUsage, message: err.Error()}
 	}
+	looked := config.LookAt(append(checked.Watched, o.rules))
 	set, rulesFile, err := givenRules(o.rules)
 	if err != nil {
 		return err
@@ -94,7 +97,7 @@ func (p *program) runService(ctx context.Context, o serveOptions, logger *slog.L
 			return err
 		}
 	}
-	s := &service{log: log, logger: logger, source: instanceName(key), rulesFile: rulesFile, engine: projections.NewEngine(log, set, log)}
+	s := &service{log: log, logger: logger, source: instanceName(key), rulesFile: rulesFile, looked: looked, engine: projections.NewEngine(log, set, log)}
 	if rulesFile != "" {
 		warnOfRules(ctx, s.logger, set)
 	}

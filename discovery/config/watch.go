@@ -29,18 +29,20 @@ type Watcher struct {
 	done     chan struct{}
 
 	mu   sync.Mutex
-	seen map[string]fileState // of the files that are watched
+	seen Look // at the files that are watched
 }
 
 // Watch starts to watch paths until ctx ends. A change is told once nothing has
-// changed for a whole debounce.
-func Watch(ctx context.Context, paths []string, debounce time.Duration) *Watcher {
+// changed for a whole debounce; one that came after the look, too, so that whoever reads
+// the files between the two misses none. A path that was not looked at is watched from now
+// on.
+func Watch(ctx context.Context, paths []string, since Look, debounce time.Duration) *Watcher {
 	w := &Watcher{
 		debounce: debounce,
 		changes:  make(chan struct{}, 1),
 		replaced: make(chan struct{}, 1),
 		done:     make(chan struct{}),
-		seen:     look(paths),
+		seen:     LookAt(paths).since(since),
 	}
 	notices, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -59,14 +61,9 @@ func (w *Watcher) Done() <-chan struct{} { return w.done }
 // SetPaths replaces the files that are watched. A file that was watched before and
 // has changed meanwhile is still told.
 func (w *Watcher) SetPaths(paths []string) {
-	now := look(paths)
+	now := LookAt(paths)
 	w.mu.Lock()
-	for path := range now {
-		if before, known := w.seen[path]; known {
-			now[path] = before
-		}
-	}
-	w.seen = now
+	w.seen = now.since(w.seen)
 	w.mu.Unlock()
 	poke(w.replaced)
 }
@@ -80,7 +77,7 @@ func (w *Watcher) paths() []string {
 
 // update looks at the files again and reports whether one has changed.
 func (w *Watcher) update() (changed bool) {
-	now := look(w.paths())
+	now := LookAt(w.paths())
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for path, state := range now {
@@ -246,8 +243,12 @@ func existing(dir string) string {
 // fileState is what a file looks like from outside; info is nil for one that is missing.
 type fileState struct{ info os.FileInfo }
 
-func look(paths []string) map[string]fileState {
-	all := make(map[string]fileState, len(paths))
+// Look is how files looked from outside at one moment, by their paths.
+type Look map[string]fileState
+
+// LookAt looks at files, which may be missing.
+func LookAt(paths []string) Look {
+	all := make(Look, len(paths))
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		if err != nil {
@@ -256,6 +257,16 @@ func look(paths []string) map[string]fileState {
 		all[path] = fileState{info}
 	}
 	return all
+}
+
+// since returns the look with what is known of an earlier one in place of its own.
+func (l Look) since(earlier Look) Look {
+	for path := range l {
+		if before, known := earlier[path]; known {
+			l[path] = before
+		}
+	}
+	return l
 }
 
 func (a fileState) same(b fileState) bool {

@@ -15,8 +15,13 @@ const debounce = 20 * time.Millisecond
 // watch starts a watcher that ends with the test.
 func watch(t *testing.T, paths ...string) *config.Watcher {
 	t.Helper()
+	return watchSince(t, nil, paths...)
+}
+
+func watchSince(t *testing.T, since config.Look, paths ...string) *config.Watcher {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	w := config.Watch(ctx, paths, debounce)
+	w := config.Watch(ctx, paths, since, debounce)
 	t.Cleanup(func() {
 		cancel()
 		<-w.Done()
@@ -100,6 +105,18 @@ func TestASwapOfALinkIsTold(t *testing.T) {
 	wantChange(t, w, "a swap of the link")
 	write(t, filepath.Join(dir, "..2", "mcp.json"), "333")
 	wantChange(t, w, "a write behind the new link")
+}
+
+// What starts reads its files, and watches them only when it runs.
+func TestAChangeBetweenTheReadingAndTheWatchIsTold(t *testing.T) {
+	dir := t.TempDir()
+	changed, left := filepath.Join(dir, "changed"), filepath.Join(dir, "left")
+	write(t, changed, "as it was read")
+	write(t, left, "as it was read")
+	look := config.LookAt([]string{changed, left})
+	write(t, changed, "as it is")
+	wantChange(t, watchSince(t, look, changed, left), "a write before the watch")
+	wantQuiet(t, watchSince(t, look, left), filepath.Join(dir, "another"))
 }
 
 func TestAFileBehindALinkElsewhereIsWatched(t *testing.T) {
