@@ -57,18 +57,17 @@ func (p *program) tokenAddCommand() *cobra.Command {
 		if err != nil {
 			return usagef("%v", err)
 		}
-		tokens, err := access.ReadTokens(p.dataDir)
-		if err != nil {
-			return err
-		}
-		if slices.ContainsFunc(tokens, func(t access.Token) bool { return t.Name == token.Name }) {
-			return fmt.Errorf("there is a token %q already; revoke it first, or take another name", token.Name)
-		}
 		if err := os.MkdirAll(p.dataDir, 0o700); err != nil {
-			return err
+			return withNextStep(err)
 		}
-		if err := access.WriteTokens(p.dataDir, append(tokens, token)); err != nil {
-			return err
+		err = access.ChangeTokens(p.dataDir, func(tokens []access.Token) ([]access.Token, error) {
+			if slices.ContainsFunc(tokens, func(t access.Token) bool { return t.Name == token.Name }) {
+				return nil, fmt.Errorf("there is a token %q already; revoke it first, or take another name", token.Name)
+			}
+			return append(tokens, token), nil
+		})
+		if err != nil {
+			return withNextStep(err)
 		}
 		if p.json {
 			return p.printJSON(addedToken{listed(token), secret})
@@ -116,16 +115,18 @@ func (p *program) tokenRevokeCommand() *cobra.Command {
 		Short: "Make a token void",
 		Args:  exactArgs("NAME"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			tokens, err := access.ReadTokens(p.dataDir)
+			err := access.ChangeTokens(p.dataDir, func(tokens []access.Token) ([]access.Token, error) {
+				left := slices.DeleteFunc(slices.Clone(tokens), func(t access.Token) bool { return t.Name == args[0] })
+				if len(left) == len(tokens) {
+					return nil, fmt.Errorf("there is no token %q, run \"%s token list%s\" for those there are", args[0], self, p.aim)
+				}
+				return left, nil
+			})
 			if err != nil {
-				return err
+				return withNextStep(err)
 			}
-			left := slices.DeleteFunc(slices.Clone(tokens), func(t access.Token) bool { return t.Name == args[0] })
-			if len(left) == len(tokens) {
-				return fmt.Errorf("there is no token %q, run \"%s token list%s\" for those there are", args[0], self, p.aim)
-			}
-			if err := access.WriteTokens(p.dataDir, left); err != nil || !p.json {
-				return err
+			if !p.json {
+				return nil
 			}
 			return p.printJSON(map[string]string{"revoked": args[0]})
 		},

@@ -2,11 +2,13 @@ package access_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -82,6 +84,36 @@ func TestTokensAreReadAsTheyWereWritten(t *testing.T) {
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 1 {
 		t.Errorf("left in the folder: %v, %v", entries, err)
+	}
+}
+
+// Scripts that set a machine up make tokens at the same time.
+func TestTokensThatAreMadeAtTheSameTimeAreAllKept(t *testing.T) {
+	dir := t.TempDir()
+	const makers = 16
+	var making sync.WaitGroup
+	for i := range makers {
+		token, _, err := access.NewToken(fmt.Sprintf("maker-%d", i), []access.Role{access.Read}, time.Time{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		making.Go(func() {
+			err := access.ChangeTokens(dir, func(known []access.Token) ([]access.Token, error) { return append(known, token), nil })
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	making.Wait()
+	if all, err := access.ReadTokens(dir); err != nil || len(all) != makers {
+		t.Errorf("%d tokens are left, want %d: %v", len(all), makers, err)
+	}
+	never := errors.New("never mind")
+	if err := access.ChangeTokens(dir, func([]access.Token) ([]access.Token, error) { return nil, never }); !errors.Is(err, never) {
+		t.Errorf("got %v, want %v", err, never)
+	}
+	if all, err := access.ReadTokens(dir); err != nil || len(all) != makers {
+		t.Errorf("after a change that came to nothing: %d tokens, %v", len(all), err)
 	}
 }
 

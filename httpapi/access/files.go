@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -66,6 +67,29 @@ func WriteTokens(dir string, tokens []Token) error {
 		return fmt.Errorf("encode tokens: %w", err)
 	}
 	return replacePrivate(filepath.Join(dir, TokensFile), text)
+}
+
+// ChangeTokens replaces the tokens of the data folder dir, which is there, by what change
+// makes of them. Of several processes that do so at once each sees what the one before it
+// left: a token that another one makes is not lost, nor comes one back that it revoked. An
+// error of change is returned as it is, and changes nothing.
+func ChangeTokens(dir string, change func([]Token) ([]Token, error)) (err error) {
+	folder, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, folder.Close()) }() // which lets go of the lock
+	if err := syscall.Flock(int(folder.Fd()), syscall.LOCK_EX); err != nil {
+		return fmt.Errorf("lock %s: %w", dir, err)
+	}
+	tokens, err := ReadTokens(dir)
+	if err != nil {
+		return err
+	}
+	if tokens, err = change(tokens); err != nil {
+		return err
+	}
+	return WriteTokens(dir, tokens)
 }
 
 // ReadOperatorToken reads the operator's secret from the data folder dir. A file
