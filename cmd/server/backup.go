@@ -26,6 +26,9 @@ func (p *program) backupCommand() *cobra.Command {
 		if errors.Is(err, sqlite.ErrNotEmpty) {
 			return fmt.Errorf("%w; name a folder that is empty or does not exist", err)
 		}
+		if errors.Is(err, events.ErrInUse) {
+			return fmt.Errorf("%w; wait for it, or name another folder", err)
+		}
 		if errors.Is(err, events.ErrUnavailable) {
 			return fmt.Errorf("%w; make room there, or name another folder", err)
 		}

@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
+
+	"mcpledger/events"
 )
 
 // Backup copies the log in dir into the folder dest, which it makes, while the log
 // may be in use. The copy is a data folder as of one moment. It has the secret key
 // only if withKey is set; restored without it every server is a new connection.
-// ErrNotEmpty if dest has a log.
+// ErrNotEmpty if dest has a log, events.ErrInUse while another backup makes one there.
 func Backup(ctx context.Context, dir, dest string, withKey bool) error {
 	if err := backup(ctx, dir, dest, withKey); err != nil {
 		return fmt.Errorf("back up %s to %s: %w", dir, dest, err)
@@ -19,23 +22,27 @@ func Backup(ctx context.Context, dir, dest string, withKey bool) error {
 	return nil
 }
 
-func backup(ctx context.Context, dir, dest string, withKey bool) error {
-	path := filepath.Join(dest, DatabaseFile)
-	if _, err := os.Lstat(path); err == nil {
-		return fmt.Errorf("%s has a log: %w", dest, ErrNotEmpty)
-	}
+func backup(ctx context.Context, dir, dest string, withKey bool) (err error) {
 	if _, err := os.Stat(filepath.Join(dir, DatabaseFile)); err != nil {
 		return err
 	}
 	var key []byte
 	if withKey {
-		var err error
 		if key, err = LoadKey(dir); err != nil {
 			return err
 		}
 	}
 	if err := os.MkdirAll(dest, 0o700); err != nil {
 		return err
+	}
+	locked, err := lockFolder(dest)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, locked.Close()) }()
+	path := filepath.Join(dest, DatabaseFile)
+	if _, err := os.Lstat(path); err == nil {
+		return fmt.Errorf("%s has a log: %w", dest, ErrNotEmpty)
 	}
 	if withKey {
 		if err := writeFileSync(filepath.Join(dest, keyFile), key); err != nil {
@@ -57,6 +64,22 @@ func backup(ctx context.Context, dir, dest string, withKey bool) error {
 		return err
 	}
 	return syncDir(dest)
+}
+
+// lockFolder keeps other backups out of the folder dir until the file it returns is closed.
+// Two of them would put what is not whole yet under the other's name.
+func lockFolder(dir string) (*os.File, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			err = fmt.Errorf("%w: another backup is under way there", events.ErrInUse)
+		}
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // vacuumInto writes the database of dir into an empty file, and syncs it.
