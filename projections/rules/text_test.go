@@ -166,10 +166,10 @@ func TestStandardErrorOfBeforeACallDoesNotExplainIt(t *testing.T) {
 		}
 	}
 	for what, change := range map[string]func(*events.Evidence){
-		"a server that exited":         func(e *events.Evidence) { e.ErrorKind, e.ExitCode = events.KindExit, ptr(1) },
-		"a server that was killed":     func(e *events.Evidence) { e.ErrorKind, e.Signal = events.KindSignal, "SIGSEGV" },
-		"a stream that ended":          func(e *events.Evidence) { e.ErrorKind = events.KindEOF },
-		"a call of unknown length":     func(e *events.Evidence) { e.ElapsedMS = 0 },
+		"a server that exited":       func(e *events.Evidence) { e.ErrorKind, e.ExitCode = events.KindExit, ptr(1) },
+		"a server that was killed":   func(e *events.Evidence) { e.ErrorKind, e.Signal = events.KindSignal, "SIGSEGV" },
+		"a stream that ended":        func(e *events.Evidence) { e.ErrorKind = events.KindEOF },
+		"a call of unknown length":   func(e *events.Evidence) { e.ElapsedMS = 0 },
 		"an attempt that is no call": func(e *events.Evidence) { e.Phase = events.PhaseListTools },
 	} {
 		if got := of(3_600_000, change); got.Class != rules.ClassNetwork {
