@@ -13,11 +13,12 @@ import (
 // taken, and of another text no further character.
 const maxAnswerBytes = 400
 
-// bodyIn returns where a JSON value or HTML begins in a client's text; -1 when none
-// does.
+// bodyIn returns where a JSON value or HTML begins in a client's text, behind the label of
+// the body where there is one; -1 when none does.
 func bodyIn(text []byte) int {
-	for at, c := range text {
-		if (c == '{' || c == '[' || c == '<') && startsBody(text[at:]) {
+	from := max(0, bytes.Index(text, []byte(bodyLabel))) // the headers before it look like a body
+	for i, c := range text[from:] {
+		if at := from + i; (c == '{' || c == '[' || c == '<') && startsBody(text[at:]) {
 			return at
 		}
 	}

@@ -97,12 +97,12 @@ var lexicon = slices.Concat(
 		"unhandled errors in a taskgroup", "failed to start", "could not start", "server failed", "exiting", "shutting down", "lifecycle script",
 		"server error", "in main()", "fatal error in main", "process exited", "failed to run server", "error starting", "startup failed",
 		"terminating", "initialization failed", "failed to initialize", "stopping", "connection closed", "command failed", "server crashed", "errno"),
-	group(cueRoot, true, "[cause]:", "caused by:", "--->", "root cause:"),
+	group(cueRoot, true, "[cause]:", "caused by:", "--->", "root cause:", "http response body:"),
 	group(cueThrown, true,
 		"panic:", "fatal error:", "uncaught ", "unhandled exception", "unhandled rejection", "exception in thread",
 		"terminate called", "thread '", "[error:", "unhandledpromiserejection"),
 	group(cueProp, true, "code: '", "errno:", "syscall:", "path: '", "requirestack:", "address: '", "port:", "hostname: '", "dest: '",
-		"url: '", "type: '", "stdio:", "options:", "spawnargs:", "npm error errno", "npm error   ", "npm error }"),
+		"url: '", "type: '", "stdio:", "options:", "spawnargs:", "npm error errno", "npm error   ", "npm error }", "debug_error_string"),
 )
 
 // group gives one cue to several literals.

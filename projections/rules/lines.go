@@ -91,6 +91,8 @@ func (r *reading) judgeLines(v *vocabulary) {
 		case len(low) == 0:
 			l.kind = kindBlank
 			t = tracker{}
+		case t.quotes(raw[l.indent:], r.low[l.start+l.indent:l.end]):
+			l.kind = kindNoise
 		case t.frame(l, low):
 			l.kind = kindFrame
 		case l.from <= fromStderr:
@@ -103,6 +105,7 @@ func (r *reading) judgeLines(v *vocabulary) {
 
 // tracker remembers what the lines above mean for the next one.
 type tracker struct {
+	quoting
 	source  int  // 1 + the indent of a Python frame, whose source code may follow
 	python  bool // below the frames of a Python traceback
 	shown   int  // lines of source code that may follow the name of their place
@@ -173,9 +176,11 @@ func (t *tracker) stderrKind(l *line, lvl level, low []byte) lineKind {
 }
 
 // spokenKind says what a line of a client's or a server's answer is. Such a text is
-// about the failure, so that it has no noise.
+// about the failure, so that it has no noise but ids.
 func (t *tracker) spokenKind(l *line, low []byte) lineKind {
 	switch {
+	case isID(low):
+		return kindNoise
 	case isHollow(low):
 		return kindHollow
 	case isRoot(l, low):
@@ -191,5 +196,5 @@ func (t *tracker) spokenKind(l *line, low []byte) lineKind {
 
 // isRoot reports the cause behind an error, named on the same line.
 func isRoot(l *line, low []byte) bool {
-	return l.cues&cueRoot != 0 && low[len(low)-1] != ':'
+	return l.cues&cueRoot != 0 && !endsIn(bytes.TrimRight(low, " "), ":")
 }

@@ -61,6 +61,7 @@ func (p *prefix) step() bool {
 		return p.tag()
 	case c >= 0x80:
 		return p.symbol()
+	case p.event():
 	case '0' <= c && c <= '9':
 		return p.time()
 	case p.glog():

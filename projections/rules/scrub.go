@@ -61,6 +61,8 @@ func (s *scrubber) part() {
 		s.put(markID, lenCode(s.src[s.i:]))
 	case fresh && (s.i < s.ident || isWideChain(s.src[s.i:])) && lenHexChain(s.src[s.i:]) > 0:
 		s.put(markID, lenHexChain(s.src[s.i:]))
+	case fresh && isWordByte(c) && lenStampedID(s.src[s.i:]) > 0:
+		s.put(markID, lenStampedID(s.src[s.i:]))
 	case c == '[' && lenBar(s.src[s.i:]) > 0:
 		s.put(markNumber, lenBar(s.src[s.i:]))
 	case fresh && isDigit(c):
@@ -243,7 +245,7 @@ func (s *scrubber) varies(rest []byte, digits int) bool {
 func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 
 // measures follow amounts that were measured.
-var measures = newWordSet(`tokens retries credits left remaining bytes chars characters kib mib gib kb mb gb KiB MiB GiB kB KB MB GB`)
+var measures = newWordSet(`tokens retries credits left remaining bytes chars characters kib mib gib kb mb gb Ki Mi Gi Ti KiB MiB GiB kB KB MB GB`)
 
 // sizes stand behind a number without a blank, as in 498M.
 var sizes = newWordSet(`k K M G T Ki Mi Gi Ti`)

@@ -14,7 +14,7 @@ func (s *scrubber) address(n int) {
 			s.i += 1 + lenDigits(s.src[s.i+1:])
 		}
 	case s.i > 0 && s.src[s.i-1] == '(' && s.i+n < len(s.src) && s.src[s.i+n] == ')',
-		s.follows(" for "), s.follows(" from "), s.follows(" on "), s.isCaller(s.src[s.i+n:]):
+		s.follows(" for "), s.follows(" from "), s.follows(" on "), s.follows("peer ipv4:"), s.isCaller(s.src[s.i+n:]):
 		s.put(markNumber, n)
 	default:
 		s.copy(n)
