@@ -14,11 +14,14 @@ import (
 const maxAnswerBytes = 400
 
 // bodyIn returns where a JSON value or HTML begins in a client's text, behind the label of
-// the body where there is one; -1 when none does.
+// the body where there is one; -1 when none does. HTML in quotes is the beginning of a page
+// that a parser shows, and no body.
 func bodyIn(text []byte) int {
 	from := max(0, bytes.Index(text, []byte(bodyLabel))) // the headers before it look like a body
 	for i, c := range text[from:] {
-		if at := from + i; (c == '{' || c == '[' || c == '<') && startsBody(text[at:]) {
+		at := from + i
+		shown := c == '<' && at > 0 && text[at-1] == '"'
+		if (c == '{' || c == '[' || c == '<') && !shown && startsBody(text[at:]) {
 			return at
 		}
 	}
