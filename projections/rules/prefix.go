@@ -220,6 +220,13 @@ func levelOf(w []byte) level {
 // lenTime returns the length of the date, time or both that b begins with; 0 when it
 // begins with something else.
 func lenTime(b []byte) int {
+	if compact := "99999999T999999"; fits(b, compact) {
+		n := len(compact)
+		if has(b[n:], "Z") {
+			n++
+		}
+		return n
+	}
 	n := lenDate(b)
 	if n > 0 && n < len(b) && (b[n] == 'T' || b[n] == ' ' || b[n] == '_') {
 		if t := lenClock(b[n+1:]); t > 0 {
@@ -254,7 +261,9 @@ func isDatePart(b []byte) bool {
 	if weekdays.has(b[:3]) {
 		return isMonth(after) || has(after, ", ")
 	}
-	return months.has(b[:3]) && len(after) > 1 && after[0] == ' ' && isDigit(after[1])
+	day := bytes.TrimPrefix(after, []byte(" "))
+	day = bytes.TrimPrefix(day, []byte(" ")) // before one of one digit
+	return months.has(b[:3]) && len(day) < len(after) && len(day) > 0 && isDigit(day[0])
 }
 
 // isMonth reports whether what follows begins with a month's name and a space.

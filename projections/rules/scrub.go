@@ -65,6 +65,8 @@ func (s *scrubber) part() {
 		s.put(markID, lenStampedID(s.src[s.i:]))
 	case c == '[' && lenBar(s.src[s.i:]) > 0:
 		s.put(markNumber, lenBar(s.src[s.i:]))
+	case c == '[' && lenReceipt(s.src[s.i:]) > 0:
+		s.put(markID, lenReceipt(s.src[s.i:]))
 	case fresh && isDigit(c):
 		s.number()
 	case fresh && isWordByte(c):
@@ -263,8 +265,12 @@ func (s *scrubber) token(n int) {
 	case has(t, "0x") && n > 2:
 		s.put(markNumber, n)
 	case isRandom(t) || s.i < s.ident && n >= 6 && hasDigit(t):
+		named := s.i < s.ident
 		s.put(markID, n)
 		s.i += lenFraction(s.src[s.i:]) // as in 5cfd3ba1f2csm1234567a12.34, a mail's
+		if named {
+			s.i += lenBase64(s.src[s.i:])
+		}
 	case s.endsPod(t), isDrawnName(t, s.src[s.i+n:]):
 		s.put(markID, n)
 	default:
@@ -279,9 +285,9 @@ const reach = 6
 // file; named are those before ids.
 var (
 	counted = newWordSet(`pid process line lineno column col position offset attempt attempts retry retries thread goroutine worker
-		iteration try laststreamid xid used remaining while requested fd socket processed indexed embedded scanned elapsed duration latency elapsed_ms duration_ms latency_ms localport byteswritten bytesread connection conn connid conn_id connection_id transaction jan feb mar apr jun jul aug sep oct nov dec took after`)
+		iteration try laststreamid xid used remaining while requested fd socket processed indexed embedded scanned elapsed duration latency elapsed_ms duration_ms latency_ms localport byteswritten bytesread connection conn connid conn_id connection_id transaction jan feb mar apr jun jul aug sep oct nov dec took after rtt active queued tasks`)
 	named = newWordSet(`id request_id requestid trace_id traceid session_id sessionid correlation_id correlationid ray span_id nonce state
-		request-id trace-id session-id req job task execution`)
+		request-id trace-id session-id hostid host_id req job task execution`)
 )
 
 // word handles what begins with a letter.
@@ -302,13 +308,16 @@ func (s *scrubber) word() {
 	}
 	w := s.low[s.i : s.i+n]
 	if counted.has(w) {
-		s.count = s.i + n + reach
+		s.count = s.i + n + reach + lenOfWhat(rest[n:])
 	}
 	if named.has(w) {
 		s.ident = s.i + n + reach
 	}
 	if n == 3 && isDatePart(rest) {
 		s.put(markTime, n)
+		if has(rest[n:], "  ") { // before a day of one digit
+			s.i++
+		}
 		return
 	}
 	s.token(n)

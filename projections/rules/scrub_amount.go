@@ -38,3 +38,19 @@ func (s *scrubber) lenDone(rest []byte, digits int) int {
 	}
 	return n
 }
+
+// lenOfWhat returns the length of ": name=", as it stands between a word that counts and
+// the first number of a list: "used: pods=10".
+func lenOfWhat(after []byte) int {
+	if !has(after, ": ") {
+		return 0
+	}
+	n := len(": ")
+	for n < len(after) && (isWordByte(after[n]) || after[n] == '.' || after[n] == '-' || after[n] == '/') {
+		n++
+	}
+	if n == len(": ") || !has(after[n:], "=") {
+		return 0
+	}
+	return n
+}

@@ -254,30 +254,3 @@ func isRandom(t []byte) bool {
 	}
 	return upper >= 2 && lower >= 2 || digits+upper+lower == n && switches >= leastSwitches
 }
-
-// maxStampedBytes bounds an id with a time in it.
-const maxStampedBytes = 80
-
-// lenStampedID returns the length of an id whose parts stand around a time in ms, as in
-// "fra1::2mk7x-1764494062118-9f0c1d2e3b4a", the first of them with a digit in it.
-func lenStampedID(b []byte) int {
-	n := lenToken(b)
-	if !hasDigit(b[:n]) {
-		return 0
-	}
-	stamped := false
-	for n < min(len(b), maxStampedBytes) {
-		part := b[n:]
-		marks := len(part) - len(bytes.TrimLeft(part, ":-"))
-		size := lenToken(part[marks:])
-		if marks == 0 || size == 0 {
-			break
-		}
-		n += marks + size
-		if stamped { // by the part before
-			return n
-		}
-		stamped = size == len("1764494062118") && part[marks] == '1' && lenDigits(part[marks:]) == size
-	}
-	return 0
-}

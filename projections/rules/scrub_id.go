@@ -1,0 +1,63 @@
+package rules
+
+import "bytes"
+
+// maxStampedBytes bounds an id with a time in it.
+const maxStampedBytes = 80
+
+// lenStampedID returns the length of an id whose parts stand around a time in ms, as in
+// "fra1::2mk7x-1764494062118-9f0c1d2e3b4a", the first of them with a digit in it.
+func lenStampedID(b []byte) int {
+	n := lenToken(b)
+	if !hasDigit(b[:n]) {
+		return 0
+	}
+	stamped := false
+	for n < min(len(b), maxStampedBytes) {
+		part := b[n:]
+		marks := len(part) - len(bytes.TrimLeft(part, ":-"))
+		size := lenToken(part[marks:])
+		if marks == 0 || size == 0 {
+			break
+		}
+		n += marks + size
+		if stamped { // by the part before
+			return n
+		}
+		stamped = size == len("1764494062118") && part[marks] == '1' && lenDigits(part[marks:]) == size
+	}
+	return 0
+}
+
+// lenBase64 returns the length of what goes on behind the first token of an id in base64.
+func lenBase64(b []byte) int {
+	n := 0
+	for n < len(b) && bytes.IndexByte([]byte("+/="), b[n]) >= 0 {
+		n++
+		n += lenToken(b[n:])
+	}
+	return n
+}
+
+// maxHostBytes bounds the name of a host.
+const maxHostBytes = 253
+
+// lenReceipt returns the length of "[host time id]", with which a mail server ends what it
+// says: which of many machines answered, and when.
+func lenReceipt(b []byte) int {
+	host := bytes.IndexByte(b[:min(len(b), maxHostBytes)], ' ')
+	if host < 0 || bytes.IndexByte(b[:host], '.') < 0 || bytes.IndexByte(b[:host], ']') >= 0 {
+		return 0
+	}
+	n := host + len(" ")
+	when := lenTime(b[n:])
+	if when == 0 || !has(b[n+when:], " ") {
+		return 0
+	}
+	n += when + len(" ")
+	id := lenToken(b[n:])
+	if id == 0 || !has(b[n+id:], "]") {
+		return 0
+	}
+	return n + id + len("]")
+}
