@@ -384,7 +384,7 @@ func TestWhatTheLogKnowsOfAnEraComesBeforeTheEntry(t *testing.T) {
 	launches := w.program("old", mcptest.Fake{Era: mcptest.Spoilt})
 	w.entries["old"]["mcpledger"] = map[string]any{"era": "modern"}
 	r := w.start()
-	r.awaitState("old", projections.StateReady)
+	r.awaitOutcome("old") // and not its state alone: a run under way would be joined
 	wantLaunches(t, launches, 2, "the entry is wrong about it")
 	r.discover("old")
 	wantLaunches(t, launches, 3, "it is known by then")
