@@ -74,7 +74,7 @@ func (r *reading) judgeLines(v *vocabulary) {
 			t = tracker{}
 		}
 		raw := r.buf[l.start:l.end]
-		at, level, stamped := stripPrefix(raw)
+		at, level, stamped := stripHost(raw)
 		if n := lenTreeMark(raw[at:]); n > 0 {
 			at += n
 			l.tree = true

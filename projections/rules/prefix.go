@@ -108,8 +108,11 @@ func (p *prefix) tag() bool {
 		if i+1 >= len(p.raw) || p.raw[p.at+1] == '{' || string(p.raw[p.at:i+1]) == "[cause]" {
 			return false
 		}
-		if lvl := levelOf(p.raw[p.at+1 : i]); lvl != levelNone {
-			p.level = lvl
+		switch tag := p.raw[p.at+1 : i]; {
+		case relays(tag):
+			p.level = levelNone
+		case levelOf(tag) != levelNone:
+			p.level = levelOf(tag)
 		}
 		p.stamped = true
 		p.at = i + 1
