@@ -171,6 +171,9 @@ func (l *relay) take(ctx, streams context.Context, line []byte) {
 		l.keep(req)
 	}
 	switch {
+	case req.Method == methodPing && req.ID != nil && !modern && !l.greeted():
+		// A client may ask so before it says initialize; the gateway has no session for it yet.
+		l.write(resultOf([]byte("{}")).reply(req.ID)...)
 	case req.Method == methodCancelled && l.cancel(string(req.params.RequestID)):
 	case req.Method == methodInitialize && !modern:
 		l.mu.Lock()
@@ -187,6 +190,13 @@ func (l *relay) take(ctx, streams context.Context, line []byte) {
 	default:
 		l.begin(ctx, req, modern)
 	}
+}
+
+// greeted reports whether the client has sent its initialize.
+func (l *relay) greeted() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.hello != nil
 }
 
 // keep notes what is to be asked again of a service that takes the place of this one.

@@ -28,6 +28,17 @@ type lineClient struct {
 // lines begins a session of 2025-03-26 through a Relay to an endpoint.
 func lines(t *testing.T, url string) *lineClient {
 	t.Helper()
+	c := silentLines(t, url)
+	c.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"lines","version":"1"}}}`)
+	if got := c.receive(); !strings.Contains(got, `"protocolVersion":"2025-03-26"`) {
+		t.Fatalf("initialize: %s", got)
+	}
+	return c
+}
+
+// silentLines is a client of a Relay that has said nothing yet.
+func silentLines(t *testing.T, url string) *lineClient {
+	t.Helper()
 	fromClient, toRelay := io.Pipe()
 	fromRelay, toClient := io.Pipe()
 	relay := gateway.Relay{
@@ -46,12 +57,7 @@ func lines(t *testing.T, url string) *lineClient {
 			t.Errorf("relay: %v", err)
 		}
 	})
-	c := &lineClient{T: t, in: toRelay, out: bufio.NewScanner(fromRelay)}
-	c.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"lines","version":"1"}}}`)
-	if got := c.receive(); !strings.Contains(got, `"protocolVersion":"2025-03-26"`) {
-		t.Fatalf("initialize: %s", got)
-	}
-	return c
+	return &lineClient{T: t, in: toRelay, out: bufio.NewScanner(fromRelay)}
 }
 
 func (c *lineClient) send(line string) {
@@ -79,6 +85,17 @@ func TestABatchPassesTheRelay(t *testing.T) {
 	var answers []struct{ ID any }
 	if got := c.receive(); json.Unmarshal([]byte(got), &answers) != nil || len(answers) != 2 || answers[1].ID != "two" {
 		t.Errorf("answered %s", got)
+	}
+}
+
+// The one request that a client may send before initialize.
+func TestAPingBeforeTheHandshakeIsAnswered(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	c := silentLines(t, w.url)
+	c.send(`{"jsonrpc":"2.0","id":"first","method":"ping"}`)
+	if got, want := c.receive(), `{"jsonrpc":"2.0","id":"first","result":{}}`; got != want {
+		t.Errorf("answered %s, want %s", got, want)
 	}
 }
 
