@@ -176,8 +176,10 @@ func (r *reading) leads(i, next int) bool {
 		return above.tree && (below.tree || below.indent > above.indent)
 	case r.isNPM(i):
 		return r.isNPM(next)
-	default:
-		return below.kind == kindRoot && above.says() && above.indent <= below.indent
+	case below.kind == kindRoot:
+		return above.says() && above.indent <= below.indent
+	default: // an item of a list, below which its trouble is told
+		return above.kind == kindPlain && above.indent < below.indent && has(r.low[above.content:above.end], "* ")
 	}
 }
 

@@ -38,7 +38,8 @@ var lexicon = slices.Concat(
 		"rust_backtrace", "mark-compact", "last few gcs", "native stack trace", "js stacktrace", "most recent call last",
 		"direct cause of the following", "another exception occurred", "--trace-uncaught", "level=warn", `"level":"warn`, `"level":40`,
 		"(sub-exception", ") warning: ", "listenersexceededwarning", "debugger attached", "tip:", "emitted 'error' event on", "trace-deprecation", "run 'npm help",
-		"this is a problem related to network", "in most cases you", "a package version that doesn't exist", "telemetry disabled", "send telemetry",
+		"this is a problem related to network", "in most cases you", "a package version that doesn't exist", "a package version that is forbidden by", "on a server you do not have access to",
+		"it's possible that the file was already in use", "or that you lack permissions to access it", "telemetry disabled", "send telemetry",
 		"if you are behind a proxy", "note that you can also install from", "tarball, folder, http url",
 		"you may need additional", "failed to remove some directories",
 		"failed to connect to the bus", "failed to call method: org.freedesktop", "exiting gpu process", "libva error", "libegl warning", "gtk-message", "gtk-warning", // of browsers without a desktop
@@ -74,7 +75,7 @@ var lexicon = slices.Concat(
 		"not permitted", "invalid", "expired", "revoked", "no module", "does not exist", "doesn't exist", "not exist", "undefined", "not supported",
 		"unsupported", "incompatible", "mismatch", "in use", "already ", "exceeded", "too many", "too large", "too old", "out of memory", "no space",
 		"not recognized", "not installed", "not loaded", "unknown", "unexpected", "unrecognized", "timed out", "timeout", "unreachable", "could not resolve",
-		"name resolution", "enotfound", "eai_again", "econn", "eacces", "eperm", "enoent", "enospc", "emfile", "certificate", "handshake",
+		"name resolution", "enotfound", "eai_again", "econn", "eacces", "eperm", "enoent", "enospc", "emfile", "winerror ", "only one usage", "certificate", "handshake",
 		"self-signed", "self signed", "usage:", "ok to proceed", "killed", "segmentation", "address already", "exec format", "permission",
 		"authenticat", "authoriz", "log in", "login", "logged in", "quota", "rate limit", "does not provide", "no version", "cannot be", "could not be",
 		"expected ", "conflict", "corrupt", "locked", "could not connect", "couldn't connect", "can't connect", "overflow", "nil pointer", "null reference", "is not",

@@ -74,7 +74,7 @@ func (r *reading) judgeLines(v *vocabulary) {
 			t = tracker{}
 		}
 		raw := r.buf[l.start:l.end]
-		at, level, stamped := stripHost(raw)
+		at, level, stamped, relayed := stripHost(raw)
 		if n := lenTreeMark(raw[at:]); n > 0 {
 			at += n
 			l.tree = true
@@ -85,7 +85,9 @@ func (r *reading) judgeLines(v *vocabulary) {
 		r.occurrences = v.finder.find(r.occurrences, r.lower(l.span), l.start)
 		l.found.end = len(r.occurrences)
 		for _, o := range r.occurrences[l.found.start:] {
-			l.cues |= v.cue(o, l.content)
+			if !relayed || int(o.start) >= l.content {
+				l.cues |= v.cue(o, l.content)
+			}
 		}
 		switch {
 		case len(low) == 0:

@@ -47,6 +47,7 @@ type prefix struct {
 	level   level
 	stamped bool
 	dashed  bool // a time was seen and logger names may follow between dashes
+	logger  bool // the id of a process was seen, and the name of a logger may follow before a colon
 }
 
 // step passes over one part of the prefix; false when what follows is content.
@@ -61,7 +62,7 @@ func (p *prefix) step() bool {
 		return p.tag()
 	case c >= 0x80:
 		return p.symbol()
-	case p.event():
+	case p.event(), p.priority(), p.stamped && (p.client() || p.process()):
 	case '0' <= c && c <= '9':
 		return p.time()
 	case p.glog():
@@ -203,7 +204,8 @@ func (p *prefix) word() bool {
 			return true
 		}
 	}
-	if p.dashed && end+2 < len(p.raw) && string(p.raw[end:end+3]) == " - " {
+	rest := p.raw[end:]
+	if p.dashed && has(rest, " - ") || p.logger && has(rest, " ") && has(bytes.TrimLeft(rest, " "), ": ") {
 		p.at = end
 		return true
 	}

@@ -225,7 +225,8 @@ func (s *scrubber) number() {
 }
 
 // varies reports a number that is a port the system or a program picked on this
-// machine, a measured amount, or an index between two names as in "tools.31.input".
+// machine, a measured amount, an index between two names as in "tools.31.input" and
+// "tools[31].input", or the process id in "(31 - Relay)".
 func (s *scrubber) varies(rest []byte, digits int) bool {
 	number := rest[:digits]
 	if endsIn(s.dst, loopback+":") && digits == 5 && string(number) >= "32768" {
@@ -241,7 +242,12 @@ func (s *scrubber) varies(rest []byte, digits int) bool {
 	if isMeasured(after) || isMonth(after) {
 		return true
 	}
-	return s.i >= 2 && s.src[s.i-1] == '.' && isLower(s.src[s.i-2]) && len(after) > 1 && after[0] == '.' && isLower(after[1])
+	if s.i < 2 {
+		return false
+	}
+	before := s.src[s.i-2 : s.i]
+	return before[1] == '.' && isLower(before[0]) && len(after) > 1 && after[0] == '.' && isLower(after[1]) ||
+		before[1] == '[' && isWordByte(before[0]) && has(after, "].") || before[1] == '(' && has(after, " - ")
 }
 
 func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
