@@ -7,8 +7,8 @@ import "bytes"
 // "58s  Warning  Failed  pod/crm-0  " in a list. What is called a warning there is why
 // something does not run.
 func (p *prefix) event() bool {
-	if p.stamped {
-		return false
+	if first := p.raw[p.at]; p.stamped || !isDigit(first) && first != 'N' && first != 'W' && first != '<' {
+		return false // as most lines
 	}
 	c := columns{rest: p.raw[p.at:]}
 	listed := c.age()
