@@ -13,14 +13,17 @@ import (
 // taken, and of another text no further character.
 const maxAnswerBytes = 400
 
+// maxShownBytes is how much of what it could not read a parser shows at most, in bytes.
+const maxShownBytes = 40
+
 // bodyIn returns where a JSON value or HTML begins in a client's text, behind the label of
-// the body where there is one; -1 when none does. HTML in quotes is the beginning of a page
-// that a parser shows, and no body.
+// the body where there is one; -1 when none does. A few bytes of HTML in quotes are the
+// beginning of a page that a parser shows, and no body.
 func bodyIn(text []byte) int {
 	from := max(0, bytes.Index(text, []byte(bodyLabel))) // the headers before it look like a body
 	for i, c := range text[from:] {
 		at := from + i
-		shown := c == '<' && at > 0 && text[at-1] == '"'
+		shown := c == '<' && at > 0 && text[at-1] == '"' && closingQuote(text, at-1)-at <= maxShownBytes
 		if (c == '{' || c == '[' || c == '<') && !shown && startsBody(text[at:]) {
 			return at
 		}
