@@ -213,6 +213,10 @@ func (s *scrubber) number() {
 	case s.lenDone(rest, digits) > 0:
 		s.put(markNumber, s.lenDone(rest, digits))
 		return
+	case s.follows(" ") && isEnding(rest[digits:]):
+		s.dst = append(bytes.TrimRight(s.dst, " "), ' ') // a shell aligns the number
+		s.put(markNumber, digits)
+		return
 	case digits == lenToken(rest):
 		if s.i < s.count || digits >= 9 || s.varies(rest, digits) {
 			s.put(markNumber, digits)
@@ -223,6 +227,14 @@ func (s *scrubber) number() {
 	}
 	s.token(lenToken(rest))
 }
+
+// isEnding reports what a shell prints behind the process id of a program that a signal
+// ended, as in "line 9:    71 Killed                  node main.js".
+func isEnding(b []byte) bool {
+	return slices.ContainsFunc(endings, func(e string) bool { return has(b, e) })
+}
+
+var endings = []string{" Killed  ", " Terminated  ", " Aborted  ", " Segmentation fault  ", " Bus error  ", " Illegal instruction  "}
 
 // varies reports a number that is a port the system or a program picked on this
 // machine, a measured amount, an index between two names as in "tools.31.input" and
