@@ -22,9 +22,12 @@ const maxShownBytes = 40
 func bodyIn(text []byte) int {
 	from := max(0, bytes.Index(text, []byte(bodyLabel))) // the headers before it look like a body
 	for i, c := range text[from:] {
+		if c != '{' && c != '[' && c != '<' {
+			continue
+		}
 		at := from + i
 		shown := c == '<' && at > 0 && text[at-1] == '"' && closingQuote(text, at-1)-at <= maxShownBytes
-		if (c == '{' || c == '[' || c == '<') && !shown && startsBody(text[at:]) {
+		if !shown && startsBody(text[at:]) {
 			return at
 		}
 	}

@@ -11,7 +11,9 @@ type quoting struct{ open bool }
 // an error, the line of a statement that PostgreSQL points into, the headers of an answer in
 // what generated clients print.
 func (q *quoting) quotes(raw, low []byte) bool {
-	switch {
+	switch first := low[0]; {
+	case !q.open && first != '[' && first != '(' && first != 'h' && first != 'l':
+		return false // as most lines
 	case q.open, has(low, "[sql: "), has(low, "[parameters: "), has(low, "[cached since "):
 		q.open = !endsIn(low, "]")
 		return true

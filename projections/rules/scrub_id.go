@@ -9,8 +9,8 @@ const maxStampedBytes = 80
 // "fra1::2mk7x-1764494062118-9f0c1d2e3b4a", the first of them with a digit in it.
 func lenStampedID(b []byte) int {
 	n := lenToken(b)
-	if !hasDigit(b[:n]) {
-		return 0
+	if n == len(b) || b[n] != ':' && b[n] != '-' || !hasDigit(b[:n]) {
+		return 0 // as most words
 	}
 	stamped := false
 	for n < min(len(b), maxStampedBytes) {
