@@ -15,17 +15,25 @@ SHELL       := bash
 help: ## List what can be made
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-10s %s\n", $$1, $$2 }'
 
+.PHONY: fetch
+fetch: ## Fetch what the checks need from the network
+	$(GO) mod download
+	$(GO) run $(GOLANGCI) version
+	$(GO) run $(GOVULNCHECK) -version
+
 .PHONY: build
 build: ## Build bin/mcpledger
 	$(GO) build -trimpath -o bin/mcpledger ./cmd/server
 
+# The time limits are for tests that hang: they are many times what a machine needs that
+# has little to give.
 .PHONY: test
 test: ## Run the tests
-	$(GO) test ./...
+	$(GO) test -timeout 1h ./...
 
 .PHONY: race
 race: ## Run the tests under the race detector
-	$(GO) test -race -timeout 30m ./...
+	$(GO) test -race -timeout 2h ./...
 
 # Fuzzing is bounded by executions: up to Go 1.26 a bound in time fails a target now and
 # then with "context deadline exceeded" (go.dev/issue/75804).
@@ -83,4 +91,4 @@ soak: ## Run an hour at 20 times the speed (SOAK=2m for less) and tell whether a
 
 .PHONY: e2e
 e2e: ## Run against real servers from npm and a real browser
-	$(GO) test -tags e2e -count=1 -timeout 30m -run E2E -v ./cmd/server
+	$(GO) test -tags e2e -count=1 -timeout 1h -run E2E -v ./cmd/server
