@@ -86,12 +86,7 @@ func TestADeadServerIsSkippedAfterThreeStarts(t *testing.T) {
 
 func TestAServerWhoseBackendWasDownForFiveStartsIsReadyAtTheSixth(t *testing.T) {
 	w := newWorld(t)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	_ = listener.Close()
+	address := mcptest.FreeAddress(t)
 	w.entries["remote"] = map[string]any{"url": "http://" + address + "/mcp"}
 	for range 5 {
 		r := w.start()
@@ -100,7 +95,8 @@ func TestAServerWhoseBackendWasDownForFiveStartsIsReadyAtTheSixth(t *testing.T) 
 		}
 		r.stop()
 	}
-	if listener, err = net.Listen("tcp", address); err != nil {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
 		t.Fatal(err)
 	}
 	up := mcptest.NewHTTP(t, mcptest.HTTP{})

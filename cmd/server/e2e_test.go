@@ -19,6 +19,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"mcpledger/discovery/mcptest"
 )
 
 // realServer is a published server as a user would configure it, with what is known
@@ -68,7 +70,7 @@ func TestE2ERealServersAreListedAsTheyAre(t *testing.T) {
 	if err := os.Mkdir(home, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	fill := strings.NewReplacer("$WORK", work, "$REFUSED", freeAddress(t))
+	fill := strings.NewReplacer("$WORK", work, "$REFUSED", mcptest.FreeAddress(t))
 	entries := map[string]any{}
 	servers := make([]realServer, len(realServers))
 	for i, s := range realServers {
@@ -326,7 +328,7 @@ func npmInstall(t *testing.T, packages ...string) string {
 // URL.
 func startEverythingHTTP(t *testing.T, bin, home string) string {
 	t.Helper()
-	addr := freeAddress(t)
+	addr := mcptest.FreeAddress(t)
 	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		t.Fatal(err)
@@ -342,17 +344,6 @@ func startEverythingHTTP(t *testing.T, bin, home string) string {
 		return err == nil
 	})
 	return fmt.Sprintf("http://%s/mcp", addr)
-}
-
-// freeAddress returns a loopback address nobody listens on.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // runInBackground ends the program with the test, and shows its output if the test

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"mcpledger/discovery/mcptest"
 	"mcpledger/httpapi/api"
 )
 
@@ -107,7 +108,10 @@ type mortalService struct {
 
 func newMortalService(t *testing.T) *mortalService {
 	dir := t.TempDir()
-	s := &mortalService{T: t, program: "server", data: filepath.Join(dir, "data"), config: filepath.Join(dir, "mcp.json")}
+	s := &mortalService{
+		T: t, program: "server", data: filepath.Join(dir, "data"), config: filepath.Join(dir, "mcp.json"),
+		address: "http://" + mcptest.FreeAddress(t),
+	}
 	body := `{"mcpServers": {"mine": {"command": "server", "args": ["sample-server", "toolbox"]}}}`
 	if err := os.WriteFile(s.config, []byte(body), 0o600); err != nil {
 		t.Fatal(err)
@@ -125,12 +129,8 @@ func newMortalService(t *testing.T) *mortalService {
 
 func (s *mortalService) start() {
 	s.Helper()
-	listen := "127.0.0.1:0"
-	if s.address != "" {
-		listen = strings.TrimPrefix(s.address, "http://")
-	}
 	s.said = &bytes.Buffer{}
-	cmd := exec.Command(s.program, "--config", s.config, "--data", s.data, "--listen", listen)
+	cmd := exec.Command(s.program, "--config", s.config, "--data", s.data, "--listen", strings.TrimPrefix(s.address, "http://"))
 	cmd.Stderr = s.said
 	if err := cmd.Start(); err != nil {
 		s.Fatal(err)
@@ -140,9 +140,6 @@ func (s *mortalService) start() {
 		file, _, err := readServiceFile(s.data)
 		if err != nil || file.PID != cmd.Process.Pid {
 			return false
-		}
-		if s.address == "" { // later starts leave it alone, for others read it
-			s.address = file.Address
 		}
 		return newNetworkClient(s.address, "").get(s.Context(), "/readyz", nil, nil) == nil
 	})

@@ -241,7 +241,11 @@ func startPublicGateways(b *testing.B, fake mcptest.Command) func(call, want str
 			return []string{"--stdio", fake.Path, "--outputTransport", "streamableHttp", "--stateful", "--port", port, "--logLevel", "none"}
 		},
 	} {
-		port := freePort(b)
+		address := mcptest.FreeAddress(b)
+		_, port, err := net.SplitHostPort(address)
+		if err != nil {
+			b.Fatal(err)
+		}
 		cmd := exec.Command(filepath.Join(dir, "node_modules", ".bin", name), args(port)...)
 		cmd.Env = append(os.Environ(), fake.Environ()...)
 		if err := cmd.Start(); err != nil {
@@ -254,7 +258,7 @@ func startPublicGateways(b *testing.B, fake mcptest.Command) func(call, want str
 			_ = cmd.Wait()
 			kill.Stop()
 		})
-		all = append(all, running{name, "http://127.0.0.1:" + port + "/mcp", cmd.Process.Pid})
+		all = append(all, running{name, "http://" + address + "/mcp", cmd.Process.Pid})
 		awaitMCP(b, name, all[len(all)-1].url)
 	}
 	slices.SortFunc(all, func(x, y running) int { return strings.Compare(x.name, y.name) })
@@ -280,18 +284,4 @@ func awaitMCP(b *testing.B, name, url string) {
 			b.Fatalf("%s: %v", name, err)
 		}
 	}
-}
-
-func freePort(b *testing.B) string {
-	b.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		b.Fatal(err)
-	}
-	return port
 }

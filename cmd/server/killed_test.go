@@ -11,6 +11,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/sys/unix"
+
+	"mcpledger/discovery/mcptest"
 )
 
 // kill ends a process as the kernel does that is out of memory.
@@ -88,14 +90,7 @@ func (d desktop) dial(address, era string) *mcp.ClientSession {
 
 func TestClientsOverHTTPGoOnAfterTheServiceIsKilled(t *testing.T) {
 	d := newDesktop(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address := mcptest.FreeAddress(t)
 	service := d.serve(address)
 	sessionless, session := d.dial(address, "2026-07-28"), d.dial(address, "2025-11-25")
 	d.list(sessionless)

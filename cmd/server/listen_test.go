@@ -4,10 +4,12 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"mcpledger/discovery/mcptest"
 )
 
 func TestAStartWaitsForThePortOfAServiceThatEnds(t *testing.T) {
-	before, err := net.Listen("tcp", "127.0.0.1:0")
+	before, err := net.Listen("tcp", mcptest.FreeAddress(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -116,7 +115,7 @@ func newSoakFleet(t *testing.T, configFile string) *soakFleet {
 	shell("hanging-program", "cat > /dev/null")
 	shell("short-lived", "timeout 5 server sample-server toolbox")
 	words("short-lived")
-	f.entries["refused"] = entry{"url": "http://" + unusedAddress(t) + "/mcp"}
+	f.entries["refused"] = entry{"url": "http://" + mcptest.FreeAddress(t) + "/mcp"}
 	f.entries["not-installed"] = entry{"command": "mcp-server-that-is-not-installed"}
 	for i := range 2 {
 		flapping, gated := newMoody(t, mcptest.HTTP{}), newMoody(t, mcptest.HTTP{Events: true})
@@ -180,15 +179,4 @@ func (f *soakFleet) replace(path string, body []byte) {
 	if err != nil {
 		f.t.Error(err)
 	}
-}
-
-// unusedAddress returns a loopback address nobody listens on.
-func unusedAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }

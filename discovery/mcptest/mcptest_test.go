@@ -1,12 +1,15 @@
 package mcptest_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"mcpledger/discovery/mcptest"
@@ -66,5 +69,24 @@ func TestAServerRecordsWhatItWasAsked(t *testing.T) {
 	}
 	if server.Count("initialize") != 2 || server.Count(http.MethodPost) != 2 {
 		t.Errorf("requests %+v", server.Requests())
+	}
+}
+
+func TestAFreeAddressIsGivenToNobodyAndMayBeListenedOnAgainAndAgain(t *testing.T) {
+	address := mcptest.FreeAddress(t)
+	for range 2 {
+		if conn, err := net.Dial("tcp", address); !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Fatalf("a connection gave %v, %v, want it refused", conn, err)
+		}
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.Close()
+		_ = l.Close()
 	}
 }
