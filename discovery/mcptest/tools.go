@@ -13,7 +13,7 @@ import (
 //	echo      returns its arguments as text and as structuredContent
 //	fail      returns a result with isError and the text "no such city"
 //	refuse    is answered with the JSON-RPC error -32042 "refused", data {"n":9007199254740993}
-//	wait      reports progress 0, and is never answered
+//	wait      reports progress 0, makes the file of {"begun":"/path"}, and is never answered
 //	steps     reports progress 1 to 3 of 3, then returns
 //	environ   returns the names and values of the server's environment, and its arguments
 //	exit      ends the server with code 7, unanswered
@@ -162,6 +162,13 @@ func (m *mind) call(req message, reply *message) bool {
 		reply.Error = &rpcError{Code: -32042, Message: "refused", Data: json.RawMessage(`{"n":9007199254740993}`)}
 	case "wait":
 		m.progress(params.Meta.ProgressToken, 0)
+		var by struct {
+			Begun string `json:"begun"`
+		}
+		_ = json.Unmarshal(params.Arguments, &by)
+		if by.Begun != "" {
+			_ = os.WriteFile(by.Begun, nil, 0o600)
+		}
 		return false
 	case "steps":
 		for i := range 3 {

@@ -44,7 +44,10 @@ func TestAFailedCallSaysHow(t *testing.T) {
 	for _, c := range connections {
 		t.Run(c.name, func(t *testing.T) {
 			checkLeaks(t)
-			s := open(t, c.target(t))
+			target := c.target(t)
+			arguments, got := waiting(t)
+			target.At = once(got)
+			s := open(t, target)
 			transport := evidenceTransport(c.name)
 
 			result, err := s.CallTool(t.Context(), "fail", nil, upstream.CallOptions{})
@@ -66,7 +69,7 @@ func TestAFailedCallSaysHow(t *testing.T) {
 				t.Errorf("JSON-RPC error %+v", f)
 			}
 
-			_, err = s.CallTool(t.Context(), "wait", nil, upstream.CallOptions{Total: 200 * time.Millisecond})
+			_, err = s.CallTool(t.Context(), "wait", arguments, upstream.CallOptions{Total: 200 * time.Millisecond})
 			kind := events.KindTimeoutBody
 			if transport == events.TransportHTTP && c.name != "http with events" {
 				kind = events.KindTimeoutHeaders
@@ -80,8 +83,9 @@ func TestAFailedCallSaysHow(t *testing.T) {
 			})
 
 			ctx, cancel := context.WithCancelCause(t.Context())
-			time.AfterFunc(100*time.Millisecond, func() { cancel(errors.New("the caller left")) })
-			_, err = s.CallTool(ctx, "wait", nil, upstream.CallOptions{})
+			arguments, got = waiting(t)
+			defer once(got)(time.Time{}, func() { cancel(errors.New("the caller left")) }).Stop()
+			_, err = s.CallTool(ctx, "wait", arguments, upstream.CallOptions{})
 			wantCall(t, err, events.Evidence{
 				Phase: events.PhaseCallTool, Transport: transport, Error: "the caller left",
 				ErrorKind: events.KindCancelled, Dispatched: true,
@@ -139,7 +143,7 @@ func TestProgressReachesItsCallAndRenewsItsTime(t *testing.T) {
 			checkLeaks(t)
 			var got []upstream.Progress
 			_, err := open(t, c.target(t)).CallTool(t.Context(), "steps", nil, upstream.CallOptions{
-				Silence:  10 * time.Second,
+				Silence:  patience,
 				Progress: func(p upstream.Progress) { got = append(got, p) },
 			})
 			if err != nil {
@@ -155,7 +159,10 @@ func TestProgressReachesItsCallAndRenewsItsTime(t *testing.T) {
 
 func TestACallWithoutProgressRunsOutOfTime(t *testing.T) {
 	checkLeaks(t)
-	_, err := open(t, target(mcptest.Fake{})).CallTool(t.Context(), "wait", nil, upstream.CallOptions{Silence: 150 * time.Millisecond})
+	arguments, got := waiting(t)
+	target := target(mcptest.Fake{})
+	target.At = once(got)
+	_, err := open(t, target).CallTool(t.Context(), "wait", arguments, upstream.CallOptions{Silence: 150 * time.Millisecond})
 	wantCall(t, err, events.Evidence{
 		Phase: events.PhaseCallTool, Transport: events.TransportStdio, ErrorKind: events.KindTimeoutBody,
 		Error: "did not answer the call or report progress within 150ms", Dispatched: true, LimitMS: 150,

@@ -80,9 +80,10 @@ func TestTheEraIsFoundAndRemembered(t *testing.T) {
 
 func TestAnAttemptThatIsStoppedIsNoFailureOfTheServer(t *testing.T) {
 	checkLeaks(t)
+	launches := filepath.Join(t.TempDir(), "launches")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	time.AfterFunc(100*time.Millisecond, func() { cancel(errors.New("shutdown")) })
-	_, err := upstream.Open(ctx, target(mcptest.Fake{Fault: mcptest.Silent}))
+	defer once(launched(launches))(time.Time{}, func() { cancel(errors.New("shutdown")) }).Stop()
+	_, err := upstream.Open(ctx, target(mcptest.Fake{Fault: mcptest.Silent, Launches: launches}))
 	wantEvidence(t, evidenceOf(t, err), events.Evidence{
 		Phase: events.PhaseHandshake, Transport: events.TransportStdio, Command: "fake",
 		Error: "shutdown", ErrorKind: events.KindCancelled, EndedBy: events.EndedByUs,
@@ -93,7 +94,7 @@ func TestASilentServerIsAskedOnce(t *testing.T) {
 	checkLeaks(t)
 	launches := filepath.Join(t.TempDir(), "launches")
 	server := target(mcptest.Fake{Fault: mcptest.Silent, Launches: launches})
-	server.Budget.Total = 200 * time.Millisecond
+	server.At = once(launched(launches))
 	openFails(t, server)
 	if got := mcptest.Launches(launches); got != 1 {
 		t.Errorf("%d launches, want 1", got)

@@ -26,6 +26,8 @@ func TestAnHTTPServerThatFailsLeavesEvidence(t *testing.T) {
 		want   events.Evidence
 		// bodyFrom compares only that the excerpt begins so.
 		bodyFrom string
+		// until is the method at whose arrival the limits end; empty: they take their time.
+		until string
 	}{
 		{
 			name: "401 at the handshake",
@@ -111,6 +113,7 @@ func TestAnHTTPServerThatFailsLeavesEvidence(t *testing.T) {
 			name:   "silence before the headers",
 			server: mcptest.HTTP{Mishap: mcptest.HangHeaders, At: "initialize"},
 			set:    func(_ *testing.T, target *upstream.Target) { target.Budget.Total = 200 * time.Millisecond },
+			until:  "initialize",
 			want: events.Evidence{
 				Phase: events.PhaseHandshake, Error: "did not answer the handshake within 200ms", ErrorKind: events.KindTimeoutHeaders, LimitMS: 200,
 			},
@@ -118,9 +121,9 @@ func TestAnHTTPServerThatFailsLeavesEvidence(t *testing.T) {
 		{
 			name:   "silence in the body",
 			server: mcptest.HTTP{Mishap: mcptest.HangBody, At: "tools/list"},
-			set:    func(_ *testing.T, target *upstream.Target) { target.Budget.List = time.Second },
+			set:    func(_ *testing.T, target *upstream.Target) { target.Budget.List = 3 * time.Second },
 			want: events.Evidence{
-				Phase: events.PhaseListTools, Error: "did not list its tools within 1s", ErrorKind: events.KindTimeoutBody, LimitMS: 1000, HTTPStatus: 200,
+				Phase: events.PhaseListTools, Error: "did not list its tools within 3s", ErrorKind: events.KindTimeoutBody, LimitMS: 3000, HTTPStatus: 200,
 				ContentType: "application/json", SessionSent: true, ProtocolVersion: "2025-11-25",
 			},
 			bodyFrom: half,
@@ -214,7 +217,7 @@ func TestAnHTTPServerThatFailsLeavesEvidence(t *testing.T) {
 		},
 		{
 			name: "nobody listens",
-			set:  func(t *testing.T, target *upstream.Target) { target.URL = "http://" + freeAddress(t) + "/mcp" },
+			set:  func(t *testing.T, target *upstream.Target) { target.URL = "http://" + mcptest.FreeAddress(t) + "/mcp" },
 			want: events.Evidence{Phase: events.PhaseConnect, ErrorKind: events.KindRefused},
 		},
 		{
@@ -264,11 +267,15 @@ func TestAnHTTPServerThatFailsLeavesEvidence(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			checkLeaks(t)
-			server := remote(mcptest.NewHTTP(t, tt.server))
+			server := mcptest.NewHTTP(t, tt.server)
+			target := remote(server)
 			if tt.set != nil {
-				tt.set(t, &server)
+				tt.set(t, &target)
 			}
-			got := failsAtSomePoint(t, server)
+			if tt.until != "" {
+				target.At = once(func() bool { return server.Count(tt.until) > 0 })
+			}
+			got := failsAtSomePoint(t, target)
 			tt.want.Transport = events.TransportHTTP
 			if tt.want.Error == "" {
 				got.Error = "" // names a port
@@ -299,17 +306,6 @@ func failsAtSomePoint(t *testing.T, target upstream.Target) events.Evidence {
 		t.Fatal("nothing failed")
 	}
 	return evidenceOf(t, err)
-}
-
-// freeAddress is one where nobody listens.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }
 
 func TestHeadersGoWithEveryRequestAlsoTheLast(t *testing.T) {

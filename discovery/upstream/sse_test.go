@@ -1,6 +1,7 @@
 package upstream_test
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/http/httptest"
@@ -50,26 +51,27 @@ func TestAnSSEServerThatFailsLeavesEvidence(t *testing.T) {
 		name    string
 		handler http.HandlerFunc
 		want    events.Evidence
+		limit   time.Duration // 0: one that is not reached
 	}{
 		{
-			"401", handler(401, "text/plain", "no"),
-			events.Evidence{Error: "HTTP status 401 Unauthorized", ErrorKind: events.KindHTTPStatus, HTTPStatus: 401, ContentType: "text/plain", BodyExcerpt: "no"},
+			name: "401", handler: handler(401, "text/plain", "no"),
+			want: events.Evidence{Error: "HTTP status 401 Unauthorized", ErrorKind: events.KindHTTPStatus, HTTPStatus: 401, ContentType: "text/plain", BodyExcerpt: "no"},
 		},
 		{
-			"a page", handler(200, "text/html", "<html>"),
-			events.Evidence{Error: "EOF", ErrorKind: events.KindMalformed, HTTPStatus: 200, ContentType: "text/html", BodyExcerpt: "<html>", EndedBy: events.EndedByServer},
+			name: "a page", handler: handler(200, "text/html", "<html>"),
+			want: events.Evidence{Error: "EOF", ErrorKind: events.KindMalformed, HTTPStatus: 200, ContentType: "text/html", BodyExcerpt: "<html>", EndedBy: events.EndedByServer},
 		},
 		{
-			"an endpoint on another host", handler(200, "text/event-stream", "event: endpoint\ndata: http://evil.example.com/x\n\n"),
-			events.Evidence{
+			name: "an endpoint on another host", handler: handler(200, "text/event-stream", "event: endpoint\ndata: http://evil.example.com/x\n\n"),
+			want: events.Evidence{
 				Error: errForeignText, ErrorKind: events.KindMalformed, HTTPStatus: 200, ContentType: "text/event-stream",
 				BodyExcerpt: "event: endpoint\ndata: http://evil.example.com/x", EndedBy: events.EndedByServer,
 			},
 		},
 		{
-			"no endpoint", handler(200, "text/event-stream", ": hello\n\n"),
-			events.Evidence{
-				Error: "did not answer the handshake within 1s", ErrorKind: events.KindTimeoutBody, HTTPStatus: 200, LimitMS: 1000,
+			name: "no endpoint", limit: 3 * time.Second, handler: handler(200, "text/event-stream", ": hello\n\n"),
+			want: events.Evidence{
+				Error: "did not answer the handshake within 3s", ErrorKind: events.KindTimeoutBody, HTTPStatus: 200, LimitMS: 3000,
 				ContentType: "text/event-stream", BodyExcerpt: ": hello",
 			},
 		},
@@ -81,7 +83,7 @@ func TestAnSSEServerThatFailsLeavesEvidence(t *testing.T) {
 			t.Cleanup(server.Close)
 			target := upstream.Target{
 				Transport: events.TransportSSE, URL: server.URL, Now: time.Now,
-				Budget: upstream.Budget{Total: time.Second},
+				Budget: upstream.Budget{Total: cmp.Or(tt.limit, patience)},
 			}
 			tt.want.Phase, tt.want.Transport = events.PhaseConnect, events.TransportSSE
 			wantEvidence(t, openFails(t, target), tt.want)

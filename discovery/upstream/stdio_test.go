@@ -17,7 +17,7 @@ const traceback = "Traceback (most recent call last):\n  File \"server.py\", lin
 func TestAProcessThatCannotBeOpenedLeavesEvidence(t *testing.T) {
 	tests := []struct {
 		name string
-		fake mcptest.Fake
+		fake mcptest.Fake // limits end once it was launched, where it counts that
 		set  func(*upstream.Target)
 		want events.Evidence
 	}{
@@ -75,7 +75,7 @@ func TestAProcessThatCannotBeOpenedLeavesEvidence(t *testing.T) {
 		},
 		{
 			name: "it stays silent",
-			fake: mcptest.Fake{Fault: mcptest.Silent, Stderr: "open https://example.com/login to go on\n"},
+			fake: mcptest.Fake{Fault: mcptest.Silent, Launches: filepath.Join(t.TempDir(), "launches"), Stderr: "open https://example.com/login to go on\n"},
 			set:  func(t *upstream.Target) { t.Budget.Total = 1500 * time.Millisecond },
 			want: events.Evidence{
 				Phase: events.PhaseHandshake, Error: "did not answer the handshake within 1.5s", ErrorKind: events.KindTimeoutStart,
@@ -127,7 +127,7 @@ func TestAProcessThatCannotBeOpenedLeavesEvidence(t *testing.T) {
 		},
 		{
 			name: "it answers another request than ours",
-			fake: mcptest.Fake{Fault: mcptest.WrongID, At: "initialize"},
+			fake: mcptest.Fake{Fault: mcptest.WrongID, Launches: filepath.Join(t.TempDir(), "launches"), At: "initialize"},
 			set:  func(t *upstream.Target) { t.Budget.Total = 1500 * time.Millisecond },
 			want: events.Evidence{
 				Phase: events.PhaseHandshake, Error: "did not answer the handshake within 1.5s", ErrorKind: events.KindTimeoutStart,
@@ -176,6 +176,9 @@ func TestAProcessThatCannotBeOpenedLeavesEvidence(t *testing.T) {
 			server := target(tt.fake)
 			if tt.set != nil {
 				tt.set(&server)
+			}
+			if tt.fake.Launches != "" {
+				server.At = once(launched(tt.fake.Launches))
 			}
 			got := openFails(t, server)
 			tt.want.Transport, tt.want.Command = events.TransportStdio, "fake"
