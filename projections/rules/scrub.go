@@ -81,6 +81,8 @@ func (s *scrubber) part() {
 		s.caller()
 	case c == '(' && lenThread(s.src[s.i:]) > 0:
 		s.i += lenThread(s.src[s.i:])
+	case c == '-' && s.i < s.count && s.i+1 == len(s.src):
+		s.put(markTime, 1) // "elapsed: -", of what came to nothing
 	case c == '-' && has(s.src[s.i:], "->") && s.afterPort():
 		s.dropSource()
 	default:
@@ -192,6 +194,10 @@ func (s *scrubber) number() {
 		s.duration(n)
 		return
 	}
+	if n := lenShortClock(rest); n > 0 {
+		s.put(markTime, n)
+		return
+	}
 	digits := lenDigits(rest)
 	end := digits
 	if f := lenFraction(rest[digits:]); f > 0 {
@@ -251,7 +257,7 @@ func (s *scrubber) varies(rest []byte, digits int) bool {
 	if has(after, "]:") && s.i >= 2 && s.src[s.i-1] == '[' && (isWordByte(s.src[s.i-2]) || s.src[s.i-2] == ')') {
 		return true // the process id of a program that logs as syslog does
 	}
-	if isMeasured(after) || isMonth(after) {
+	if isMeasured(after) || isMonth(after) || has(after, ")") && s.follows(" (") && s.afterHolder() {
 		return true
 	}
 	if s.i < 2 {

@@ -1,6 +1,9 @@
 package rules
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // maxStampedBytes bounds an id with a time in it.
 const maxStampedBytes = 80
@@ -41,6 +44,19 @@ func lenBase64(b []byte) int {
 
 // maxHostBytes bounds the name of a host.
 const maxHostBytes = 253
+
+// holders stand before the name of a program that has what another needs, behind which its
+// process id may stand in brackets.
+var holders = [][]byte{[]byte("locked by"), []byte("held by"), []byte("used by"), []byte("owned by"), []byte("opened by"), []byte("in use by")}
+
+// maxHolderBytes is how far before the process id of a holder the words for it may begin.
+const maxHolderBytes = 80
+
+// afterHolder reports whether the name of a holder was read.
+func (s *scrubber) afterHolder() bool {
+	before := s.low[max(0, s.i-maxHolderBytes):s.i]
+	return slices.ContainsFunc(holders, func(words []byte) bool { return bytes.Contains(before, words) })
+}
 
 // lenReceipt returns the length of "[host time id]", with which a mail server ends what it
 // says: which of many machines answered, and when.

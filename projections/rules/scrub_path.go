@@ -52,8 +52,10 @@ func (s *scrubber) path() {
 func appendPath(dst, p []byte, program bool) []byte {
 	base := p[bytes.LastIndexAny(p, `/\`)+1:]
 	switch {
-	case len(base) > 0 && (program || bytes.HasSuffix(p[:len(p)-len(base)], []byte("/bin/")) || bytes.Contains(base, []byte(".so"))):
+	case len(base) > 0 && (program || bytes.HasSuffix(p[:len(p)-len(base)], []byte("/bin/"))):
 		return append(dst, base...)
+	case bytes.Contains(base, []byte(".so")):
+		return appendSegment(dst, base)
 	case cutAfter(&p, "/site-packages/"), cutAfter(&p, "/dist-packages/"), cutAfter(&p, "/node_modules/"):
 		dst = append(dst, markCache...)
 	case cutAfter(&p, "/_npx/"), cutAfter(&p, "/_cacache/"), cutAfter(&p, "/_logs/"):
@@ -201,6 +203,11 @@ func appendSegment(dst, seg []byte) []byte {
 		if n == 0 {
 			dst = append(dst, seg[i])
 			i++
+			continue
+		}
+		if id := lenUUID(seg[i:]); id > 0 {
+			dst = append(dst, markID...)
+			i += id
 			continue
 		}
 		if isRandom(seg[i:i+n]) || n == 8 && bytes.HasSuffix(seg[:i], []byte("chunk-")) || isShortHash(seg, i, n) { // a bundler's hash

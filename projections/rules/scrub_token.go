@@ -58,6 +58,15 @@ func lenLongSpan(b []byte) int {
 	return n
 }
 
+// lenShortClock returns the length of minutes, seconds and their fraction, "00:07.104817".
+func lenShortClock(b []byte) int {
+	const form = "99:99."
+	if !fits(b, form) || lenDigits(b[len(form):]) == 0 {
+		return 0
+	}
+	return len(form) + lenDigits(b[len(form):])
+}
+
 func lenDigits(b []byte) int {
 	n := 0
 	for n < len(b) && isDigit(b[n]) {
@@ -87,8 +96,17 @@ func lenFraction(b []byte) int {
 	return n
 }
 
-// units are those of durations.
-var units = newWordSet(`ms s sec secs second seconds min mins minute minutes h hr hour hours us ns`)
+// units are those of durations; wideUnits those of languages that have other letters, of
+// which none begins with one that stands behind it.
+var (
+	units = newWordSet(`ms s sec secs second seconds min mins minute minutes h hr hour hours us ns
+		segundo segundos minuto minutos hora horas seconde secondes heure heures sekunde sekunden minuten stunde stunden
+		secondo secondi minuti ora ore sekund minut saniye dakika saat seconden`)
+	wideUnits = [][]byte{
+		[]byte("毫秒"), []byte("秒"), []byte("分钟"), []byte("分鐘"), []byte("分"), []byte("小时"), []byte("小時"), []byte("時間"), []byte("초"), []byte("분"), []byte("시간"),
+		[]byte("секунды"), []byte("секунду"), []byte("секунд"), []byte("минуты"), []byte("минуту"), []byte("минут"), []byte("часа"), []byte("часов"),
+	}
+)
 
 // lenUnit returns the length of a unit of time, with the space before it.
 func lenUnit(b []byte) int {
@@ -96,8 +114,13 @@ func lenUnit(b []byte) int {
 	if i < len(b) && b[i] == ' ' {
 		i++
 	}
+	for _, unit := range wideUnits {
+		if i < len(b) && b[i] == unit[0] && bytes.HasPrefix(b[i:], unit) {
+			return i + len(unit)
+		}
+	}
 	n := lenToken(b[i:])
-	if n == 0 || n > len("seconds") {
+	if n == 0 || n > len("sekunden") {
 		return 0
 	}
 	if i == 1 && n == 1 { // "1 s" is a unit no more often than a word

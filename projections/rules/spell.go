@@ -74,8 +74,8 @@ func (r *reading) appendPair(s span) (buf []byte, next int) {
 }
 
 // nextCode returns where the first code of an error lies in text: an identifier of
-// several words at its beginning, behind a colon or in brackets, that a colon, a bracket
-// or the end of a sentence follows. It is empty when there is none.
+// several words at its beginning, behind a colon, in brackets or between tags, that a colon,
+// a bracket or the end of a sentence follows. It is empty when there is none.
 func nextCode(text []byte) span {
 	for i := 0; i < len(text); {
 		if !isWordByte(text[i]) {
@@ -147,7 +147,7 @@ func opensCode(before []byte) bool {
 		return true
 	}
 	switch last := before[len(before)-1]; last {
-	case '(', '[':
+	case '(', '[', '>':
 		return true
 	case ':':
 		word := before[:len(before)-1]
@@ -168,7 +168,7 @@ func closesCode(after []byte) bool {
 	case len(after) == 0, bytes.IndexByte([]byte(":)],;."), after[0]) >= 0:
 		return true
 	}
-	return has(after, " (") || has(after, " [") || has(after, " - ") || has(after, "：")
+	return has(after, "</") || has(after, " (") || has(after, " [") || has(after, " - ") || has(after, "：")
 }
 
 // appendSpelled appends the words of an identifier, in lower case, as one line.

@@ -24,6 +24,7 @@ func TestACodeIsReadAsWords(t *testing.T) {
 		{"behind what announces it", "Error: CallLimitExceeded.", "words"},
 		{"behind a colon of another width", "失败：CALL_LIMIT_EXCEEDED (code 7)", "words"},
 		{"in brackets", "The request failed (CALL_LIMIT_EXCEEDED)", "words"},
+		{"between tags", "The request failed <reply><code>CALL_LIMIT_EXCEEDED</code></reply>", "words"},
 		{"in a body", `{"error":{"message":"The request failed","code":"callLimitExceeded"}}`, "words"},
 		{"after another one", "REQUEST_FAILED: CALL_LIMIT_EXCEEDED", "words"},
 		{"where the words say no more than that it ended", "SERVER_TIMED_OUT (CALL_LIMIT_EXCEEDED)", "words"},
