@@ -25,12 +25,12 @@ fetch: ## Fetch what the checks need from the network
 build: ## Build bin/mcpledger
 	$(GO) build -trimpath -o bin/mcpledger ./cmd/server
 
-# The time limits are for tests that hang: they are many times what a machine needs that
-# has little to give.
 .PHONY: test
 test: ## Run the tests
-	$(GO) test -timeout 1h ./...
+	$(GO) test ./...
 
+# The time limits below are for tests that hang: they are many times what a machine needs
+# that has little to give.
 .PHONY: race
 race: ## Run the tests under the race detector
 	$(GO) test -race -timeout 2h ./...
