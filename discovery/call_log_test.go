@@ -171,7 +171,8 @@ func TestAfterAKillEveryCallIsAccountedFor(t *testing.T) {
 	remote.armed.Store(true)
 	w := newWorld(t)
 	service := exec.Command(os.Args[0], "-test.run=^TestCallUntilKilled$")
-	service.Env = append(os.Environ(), envCrash+"="+filepath.Dir(w.file)+"|"+remote.url)
+	// What it makes beside that goes with this test.
+	service.Env = append(os.Environ(), envCrash+"="+filepath.Dir(w.file)+"|"+remote.url, "TMPDIR="+t.TempDir())
 	if err := service.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ type consequence struct {
 // besides.
 const (
 	brief = time.Second
-	ample = 3 * time.Second
+	ample = 5 * time.Second
 )
 
 const (

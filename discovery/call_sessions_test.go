@@ -3,7 +3,10 @@ package discovery_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -63,17 +66,26 @@ func TestFirstCallsAtTheSameTimeShareOneSession(t *testing.T) {
 
 func TestCallsOnASessionOutliveItsDiscarding(t *testing.T) {
 	w := newWorld(t)
+	w.clock = newTestClock()
 	launches := w.program("slow", mcptest.Fake{})
 	r := w.start()
 	r.awaitState("slow", projections.StateReady)
 	r.wantCall("slow", "echo")
-	long := r.background(discovery.Call{Server: "slow", Tool: "wait", Timeout: 4 * brief})
-	if out, _ := r.tryCall("slow", "wait", `{"n":1}`, brief); out.Failure == nil || out.Failure.Code != discovery.CodeToolTimeout {
+	hangs := func(limit time.Duration) <-chan discovery.CallOutcome {
+		begun := filepath.Join(t.TempDir(), "begun")
+		out := r.background(discovery.Call{Server: "slow", Tool: "wait", Timeout: limit, Arguments: fmt.Appendf(nil, `{"begun":%q}`, begun)})
+		eventually(t, "the server has the call", func() bool { _, err := os.Stat(begun); return err == nil })
+		return out
+	}
+	long, short := hangs(40*time.Second), hangs(10*time.Second)
+	w.clock.advance(10 * time.Second)
+	if out := <-short; out.Failure == nil || out.Failure.Code != discovery.CodeToolTimeout {
 		t.Fatal(told(out))
 	}
 	r.wantCall("slow", "echo")
 	wantLaunches(t, launches, 3, "the broken session was replaced")
-	if out := <-long; out.Failure == nil || out.Failure.Code != discovery.CodeToolTimeout || out.Duration < 3*brief {
+	w.clock.advance(30 * time.Second)
+	if out := <-long; out.Failure == nil || out.Failure.Code != discovery.CodeToolTimeout || out.Duration != 40*time.Second {
 		t.Errorf("a call in flight was taken down after %s: %s", out.Duration, told(out))
 	}
 }
@@ -108,7 +120,9 @@ func TestACallInFlightOutlivesTheLossOfItsSession(t *testing.T) {
 }
 
 func TestALateFailureOfAnOldSessionChangesNothing(t *testing.T) {
+	const limit = 7 * time.Second
 	w := newWorld(t)
+	w.clock = newTestClock()
 	asked, release := make(chan struct{}, 8), make(chan struct{})
 	late := newBadServer(t, mcptest.HTTP{}, "tools/call", holds(asked, release, "oops"))
 	w.entries["late"] = map[string]any{"url": late.url}
@@ -118,7 +132,10 @@ func TestALateFailureOfAnOldSessionChangesNothing(t *testing.T) {
 	late.armed.Store(true)
 	first := r.background(discovery.Call{Server: "late", Tool: victim})
 	<-asked
-	if out, _ := r.tryCall("late", victim, `{}`, brief); out.Failure.Code != discovery.CodeToolTimeout {
+	second := r.background(discovery.Call{Server: "late", Tool: victim, Timeout: limit})
+	<-asked
+	w.clock.advance(limit)
+	if out := <-second; out.Failure == nil || out.Failure.Code != discovery.CodeToolTimeout {
 		t.Fatal(told(out)) // this discards session 1
 	}
 	if got := r.generation(r.call("late", "echo", `{}`)); got != 2 {
@@ -356,8 +373,10 @@ func TestProgressRenewsTheTimeOfACall(t *testing.T) {
 
 func TestACancelledCallIsCancelledAtItsServerAndRecorded(t *testing.T) {
 	w := newWorld(t)
+	ctx, cancel := context.WithCancel(context.Background())
 	gone := make(chan struct{})
 	remote := newBadServer(t, mcptest.HTTP{}, "tools/call", func(_ http.ResponseWriter, r *http.Request, _ rpcRequest) {
+		cancel()
 		<-r.Context().Done()
 		close(gone)
 	})
@@ -365,8 +384,6 @@ func TestACancelledCallIsCancelledAtItsServerAndRecorded(t *testing.T) {
 	w.entries["remote"] = map[string]any{"url": remote.url}
 	r := w.start()
 	r.awaitState("remote", projections.StateReady)
-	ctx, cancel := context.WithCancel(context.Background())
-	time.AfterFunc(brief, cancel)
 	out, err := r.Call(ctx, discovery.Call{Server: "remote", Tool: victim})
 	if err != nil || out.Failure == nil || out.Failure.Code != discovery.CodeCancelled || !out.Dispatched {
 		t.Fatal(err, told(out))

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"mcpledger/discovery"
 	"mcpledger/discovery/mcptest"
@@ -69,13 +70,19 @@ func TestACallWaitsForTheFirstAttemptThoughItHasNotBegun(t *testing.T) {
 
 // A server that hangs would hold whoever calls it for its time twice.
 func TestACallThatWaitedForAnAttemptInVainMakesNoneOfItsOwn(t *testing.T) {
+	const limit = 7 * time.Second
 	w := newWorld(t)
+	w.clock = newTestClock()
 	launches := w.program("silent", mcptest.Fake{Fault: mcptest.Silent, At: "initialize"})
-	w.entries["silent"]["mcpledger"] = map[string]any{"timeouts": map[string]any{"start": "500ms"}}
+	w.entries["silent"]["mcpledger"] = map[string]any{"timeouts": map[string]any{"start": limit.String()}}
 	r := w.awaited()
-	out := r.call("silent", "echo", `{}`)
+	called := r.background(discovery.Call{Server: "silent", Tool: "echo"})
+	w.clock.awaitLimit(t, limit)
+	eventually(t, "the program is started", func() bool { return mcptest.Launches(launches) > 0 })
+	w.clock.advance(limit)
+	out := <-called
 	if out.Outcome != projections.OutcomeRefused || out.Dispatched || out.Failure.Code != discovery.CodeNotConnected ||
-		out.Failure.Class != rules.ClassTimeout || !strings.HasPrefix(out.Failure.Detail, "did not answer the handshake within 500ms") {
+		out.Failure.Class != rules.ClassTimeout || !strings.HasPrefix(out.Failure.Detail, "did not answer the handshake within 7s") {
 		t.Errorf("the call: %s", told(out))
 	}
 	wantLaunches(t, launches, 1, "the attempt that the call waited for")

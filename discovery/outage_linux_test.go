@@ -31,7 +31,7 @@ func inNetworkOfItsOwn(t *testing.T) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(program, "-test.run=^"+t.Name()+"$", "-test.v", "-test.count=1", "-test.timeout=5m")
+	cmd := exec.Command(program, "-test.run=^"+t.Name()+"$", "-test.v", "-test.count=1", "-test.timeout=30m")
 	cmd.Env = append(os.Environ(), envNetwork+"=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
 	var said strings.Builder

@@ -11,11 +11,13 @@ import (
 )
 
 // hanging starts the service with servers that never answer, and returns it when all of
-// them are being tried. They have the whole time that a start may take.
+// them are being tried, for which they have longer than a test takes.
 func (w *world) hanging(servers int) *running {
 	w.t.Helper()
 	for i := range servers {
-		w.program(fmt.Sprintf("hangs-%d", i), mcptest.Fake{Fault: mcptest.Silent, At: "initialize"})
+		name := fmt.Sprintf("hangs-%d", i)
+		w.program(name, mcptest.Fake{Fault: mcptest.Silent, At: "initialize"})
+		w.entries[name]["mcpledger"] = map[string]any{"timeouts": map[string]any{"start": "1h"}}
 	}
 	r := w.start()
 	for i := range servers {

@@ -26,7 +26,7 @@ import (
 func TestMain(m *testing.M) { mcptest.Main(m) }
 
 // patience is how long a test waits for what must happen.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // world is a data folder, a config file and a clock, in which the service is started
 // again and again.

@@ -18,7 +18,7 @@ import (
 )
 
 // patience is how long a test waits for what must happen.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // serve puts the world on a port of this machine until the test ends.
 func (w *world) serve() (url string, server *http.Server) {

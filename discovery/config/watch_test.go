@@ -30,7 +30,7 @@ func watchSince(t *testing.T, since config.Look, paths ...string) *config.Watche
 }
 
 // patience is how long a test waits for what must happen.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 func wantChange(t *testing.T, w *config.Watcher, after string) {
 	t.Helper()

@@ -33,7 +33,7 @@ import (
 func TestMain(m *testing.M) { mcptest.Main(m) }
 
 // patience is how long a test waits for what must happen.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // world is a service with servers behind it and a gateway in front.
 type world struct {
