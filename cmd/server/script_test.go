@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -48,6 +49,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"await":  await,
 			"code":   code,
+			"gone":   gone,
 			"report": report,
 			"signal": signalService,
 		},
@@ -90,6 +92,27 @@ func code(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if got != args[0] {
 		ts.Fatalf("exit code %s, want %s\n%s%s", got, args[0], ts.ReadFile("stdout"), ts.ReadFile("stderr"))
+	}
+}
+
+// gone waits until no process runs that has its id in one of the files: gone FILE...
+func gone(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: gone FILE...")
+	}
+	deadline := time.After(patience)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for _, file := range args {
+		pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(file)))
+		ts.Check(err)
+		for processState(pid) != "" {
+			select {
+			case <-tick.C:
+			case <-deadline:
+				ts.Fatalf("process %d of %s is still there", pid, file)
+			}
+		}
 	}
 }
 

@@ -35,7 +35,7 @@ func TestWhatNobodyReadsIsHeldInBounds(t *testing.T) {
 
 func TestAClientThatReadsNothingIsCutOffAndMayComeBack(t *testing.T) {
 	w := newWorld(t)
-	w.options.StallTimeout = 500 * time.Millisecond
+	w.options.StallTimeout = 2 * time.Second // which is also for the client that comes back and reads
 	w.gossips(gossip(100, 20_000))
 	address := w.narrowly()
 	c := w.raw("/gossip")

@@ -254,6 +254,8 @@ func TestASubscriptionOutlivesTheServersSession(t *testing.T) {
 // before.
 func TestAServerThatEndsItsSessionWhenAskedIsLeftAloneForAWhile(t *testing.T) {
 	w := newWorld(t)
+	began := time.Now()
+	w.options.Now = func() time.Time { return began } // the while does not end
 	p, url := newPress(t, false)
 	w.remote("press", url)
 	w.program("steady", mcptest.Fake{})
