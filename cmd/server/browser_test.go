@@ -47,7 +47,7 @@ func TestE2EDashboardShowsEveryServerInABrowser(t *testing.T) {
 		"<b>bold</b>": map[string]any{"command": "server", "args": []string{"sample-server", "toolbox"}},
 		"":            map[string]any{"command": "server"},
 	})
-	service.settledTools(t, time.Minute)
+	service.settledTools(t)
 	token, err := access.ReadOperatorToken(filepath.Join(work, "data"))
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func browse(t *testing.T, link, server string) dashboardSeen {
 		t.Fatal("chromium is not installed: apt-get install chromium")
 	}
 	modules := npmInstall(t, playwright)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "node", "testdata/browser/dashboard.mjs", chromium, link, server)
 	cmd.Env = append(os.Environ(), "NODE_PATH="+modules, "HOME="+t.TempDir())

@@ -82,7 +82,7 @@ func TestE2ERealServersAreListedAsTheyAre(t *testing.T) {
 	service := startService(t, work, entries)
 
 	tools := map[string]toolsAnswer{}
-	for _, answer := range service.settledTools(t, 3*time.Minute) {
+	for _, answer := range service.settledTools(t) {
 		tools[answer.Name] = answer
 	}
 	for _, s := range servers {
@@ -182,23 +182,14 @@ func (s runningService) wantFailure(t *testing.T, got toolsAnswer, classes []str
 }
 
 // settledTools waits until every server has an outcome.
-func (s runningService) settledTools(t *testing.T, limit time.Duration) []toolsAnswer {
+func (s runningService) settledTools(t *testing.T) (all []toolsAnswer) {
 	t.Helper()
-	deadline := time.After(limit)
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		var all []toolsAnswer
+	waitFor(t, "all servers have an outcome", func() bool {
+		all = nil
 		s.get(t, "/api/tools", &all)
-		if len(all) > 0 && !slices.ContainsFunc(all, func(a toolsAnswer) bool { return a.Status == "loading" }) {
-			return all
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("servers still without outcome after %s: %+v", limit, all)
-		}
-	}
+		return len(all) > 0 && !slices.ContainsFunc(all, func(a toolsAnswer) bool { return a.Status == "loading" })
+	})
+	return all
 }
 
 // protocol returns the protocol version we speak with a server.
@@ -245,7 +236,7 @@ func startService(t *testing.T, work string, entries map[string]any) runningServ
 	}
 	runInBackground(t, exec.Command("server", "--config", configFile, "--data", data, "--listen", "127.0.0.1:0"))
 	var service serviceFile
-	waitUntil(t, "the service listens", func() bool {
+	waitFor(t, "the service listens", func() bool {
 		s, running, err := readServiceFile(data)
 		service = s
 		return err == nil && running
@@ -260,7 +251,7 @@ func wantSameTools(t *testing.T, got toolsAnswer, peer mcp.Transport) (protocol 
 	if got.Status != "ok" {
 		t.Fatalf("is %s: %s", got.State, got.StateReason)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	client := mcp.NewClient(&mcp.Implementation{Name: "peer", Version: "1"}, &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
 	session, err := client.Connect(ctx, peer, nil)
@@ -302,11 +293,7 @@ func installServers(t *testing.T) string {
 		if s.goes == "" {
 			continue
 		}
-		cmd := exec.Command("go", "install", s.goes)
-		cmd.Env = append(os.Environ(), "GOBIN="+bin, "GOFLAGS=")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("go install %s: %v\n%s", s.goes, err, out)
-		}
+		download(t, []string{"GOBIN=" + bin, "GOFLAGS="}, "go", "install", s.goes)
 	}
 	return bin
 }
@@ -315,13 +302,28 @@ func installServers(t *testing.T) string {
 func npmInstall(t *testing.T, packages ...string) string {
 	t.Helper()
 	dir := t.TempDir()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	args := append([]string{"install", "--no-audit", "--no-fund", "--silent", "--prefix", dir}, packages...)
-	if out, err := exec.CommandContext(ctx, "npm", args...).CombinedOutput(); err != nil {
-		t.Fatalf("npm install: %v\n%s", err, out)
-	}
+	download(t, nil, "npm", append([]string{"install", "--no-audit", "--no-fund", "--silent", "--prefix", dir}, packages...)...)
 	return filepath.Join(dir, "node_modules")
+}
+
+// download runs a program that fetches something, up to three times: a registry that does
+// not answer for a moment says nothing of what is tested.
+func download(t *testing.T, env []string, program string, args ...string) {
+	t.Helper()
+	for tries := 1; ; tries++ {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		cmd := exec.CommandContext(ctx, program, args...)
+		cmd.Env, cmd.WaitDelay = append(os.Environ(), env...), patience
+		out, err := cmd.CombinedOutput()
+		cancel()
+		switch {
+		case err == nil:
+			return
+		case tries == 3:
+			t.Fatalf("%s: %v\n%s", cmd, err, out)
+		}
+		t.Logf("tried again: %s: %v\n%s", cmd, err, out)
+	}
 }
 
 // startEverythingHTTP runs the reference server over streamable HTTP and returns its
@@ -336,7 +338,7 @@ func startEverythingHTTP(t *testing.T, bin, home string) string {
 	cmd := exec.Command(filepath.Join(bin, "mcp-server-everything"), "streamableHttp")
 	cmd.Env = append(os.Environ(), "PORT="+port, "HOME="+home)
 	runInBackground(t, cmd)
-	waitUntil(t, "the HTTP server listens", func() bool {
+	waitFor(t, "the HTTP server listens", func() bool {
 		conn, err := net.DialTimeout("tcp", addr, time.Second)
 		if err == nil {
 			conn.Close()
@@ -364,19 +366,4 @@ func runInBackground(t *testing.T, cmd *exec.Cmd) {
 			t.Logf("output of %s:\n%s", filepath.Base(cmd.Path), out.String())
 		}
 	})
-}
-
-// waitUntil asks again and again, for 30 seconds at most.
-func waitUntil(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.After(30 * time.Second)
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("waited 30 s in vain until %s", what)
-		}
-	}
 }

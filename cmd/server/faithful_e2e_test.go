@@ -87,7 +87,7 @@ func startByHand(t *testing.T, s realServer) *byHand {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	kill := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	kill := time.AfterFunc(4*patience, func() { _ = cmd.Process.Kill() })
 	t.Cleanup(func() {
 		_ = in.Close()
 		_, _ = io.Copy(io.Discard, out)

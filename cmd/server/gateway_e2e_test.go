@@ -135,7 +135,7 @@ func startEndpoint(t *testing.T) endpoint {
 		t.Fatal(err)
 	}
 	e.service = startService(t, e.work, e.entries)
-	e.service.settledTools(t, time.Minute)
+	e.service.settledTools(t)
 	return e
 }
 
@@ -213,7 +213,7 @@ func hearsSteps(progress []float64) bool {
 }
 
 // storyLimit bounds one client's story.
-const storyLimit = 3 * time.Minute
+const storyLimit = 10 * time.Minute
 
 func storyContext(t *testing.T) context.Context {
 	t.Helper()

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -124,17 +123,16 @@ func (c *goClient) hearProgress(ctx context.Context) (steps []float64) {
 func (c *goClient) cancelCall(ctx context.Context) string {
 	c.Helper()
 	ctx, cancel := context.WithCancelCause(ctx)
-	p := &mcp.CallToolParams{Name: "everything__trigger-long-running-operation", Arguments: map[string]any{"duration": 30, "steps": 30}}
+	p := &mcp.CallToolParams{Name: "everything__trigger-long-running-operation", Arguments: map[string]any{"duration": 60, "steps": 60}}
 	p.SetProgressToken("long")
 	var failed error
 	var calling sync.WaitGroup
 	calling.Go(func() { _, failed = c.session.CallTool(ctx, p) })
 	<-c.progress
-	began := time.Now()
 	cancel(errors.New("enough"))
 	calling.Wait()
-	if took := time.Since(began); failed == nil || took > 20*time.Second {
-		c.Errorf("the cancelled call ended after %s with %v", took, failed)
+	if failed == nil {
+		c.Error("the cancelled call went on to its end")
 	}
 	return context.Cause(ctx).Error()
 }

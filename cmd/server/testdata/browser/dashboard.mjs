@@ -8,10 +8,13 @@ import { createRequire } from "node:module";
 const { chromium } = createRequire(import.meta.url)("playwright-core");
 const [executablePath, link, server] = process.argv.slice(2);
 
-const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--disable-quic"] });
+// How long is waited for what must happen, in milliseconds.
+const timeout = 120_000;
+const browser = await chromium.launch({ executablePath, timeout, args: ["--no-sandbox", "--disable-gpu", "--disable-quic"] });
 try {
-  const page = await browser.newPage();
-  page.setDefaultTimeout(20_000);
+  const context = await browser.newContext();
+  context.setDefaultTimeout(timeout);
+  const page = await context.newPage();
   const errors = [];
   page.on("pageerror", (error) => errors.push(String(error)));
   // The browser itself complains of every answer that is an error; those are wanted here.
@@ -19,8 +22,13 @@ try {
   page.on("console", (message) => {
     if (message.type() === "error" && !made.test(message.text())) errors.push(message.text());
   });
-  // Read anew as often as where many servers do things.
-  await page.addInitScript(() => setInterval(() => globalThis.refresh?.(), 50));
+  // Read anew as often as where many servers do things, each time when the last is done.
+  await page.addInitScript(async () => {
+    for (;;) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      await globalThis.refresh?.();
+    }
+  });
   const reread = () => page.waitForResponse((answer) => new URL(answer.url()).pathname === "/api/servers");
   const focused = () => page.evaluate(() => document.activeElement.textContent);
 
@@ -65,13 +73,14 @@ try {
   const focusAfterClose = await focused();
 
   await page.setViewportSize({ width: 360, height: 740 });
+  await page.waitForFunction(() => innerWidth === 360);
   const reasonFits = await page.evaluate(() => {
     const { left, right } = document.querySelector("#servers tbody tr td.why").getBoundingClientRect();
     return left >= 0 && right <= 360;
   });
 
   // On a machine whose clock runs a day ahead.
-  const ahead = await browser.newPage();
+  const ahead = await context.newPage();
   await ahead.addInitScript(() => {
     const now = Date.now;
     Date.now = () => now() + 86_400_000;
