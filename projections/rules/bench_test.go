@@ -2,6 +2,7 @@ package rules_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,19 +10,20 @@ import (
 	"mcpledger/projections/rules"
 )
 
-// distinctFailures returns n failures of so many of the examples, one kind after another,
-// each time with another word among their texts, so that no two are equal.
-func distinctFailures(b *testing.B, n, kinds int) []events.Evidence {
+// distinctFailures returns failures of all examples, each time with another word among
+// their texts, so that no two are equal: so many of the kinds in turn, rounds times, and
+// then the next ones.
+func distinctFailures(b *testing.B, kinds, rounds int) []events.Evidence {
 	b.Helper()
-	examples := readExamples(b)
-	stride := len(examples) / kinds
-	out := make([]events.Evidence, n)
-	for i := range out {
-		e := examples[i%kinds*stride].with(b, nil)
-		word := fmt.Sprintf("crm%d", i)
-		e.StderrTail = strings.ReplaceAll(e.StderrTail, "crm", word)
-		e.Error = strings.ReplaceAll(e.Error, "crm", word) + " " + word
-		out[i] = e
+	var out []events.Evidence
+	for group := range slices.Chunk(readExamples(b), kinds) {
+		for i := range rounds * len(group) {
+			e := group[i%len(group)].with(b, nil)
+			word := fmt.Sprintf("crm%d", len(out))
+			e.StderrTail = strings.ReplaceAll(e.StderrTail, "crm", word)
+			e.Error = strings.ReplaceAll(e.Error, "crm", word) + " " + word
+			out = append(out, e)
+		}
 	}
 	return out
 }
@@ -32,7 +34,7 @@ func BenchmarkClassifyDistinct(b *testing.B) {
 	set := rules.Default()
 	for _, kinds := range []int{50, len(readExamples(b))} {
 		b.Run(fmt.Sprintf("kinds=%d", kinds), func(b *testing.B) {
-			failures := distinctFailures(b, 4096, kinds)
+			failures := distinctFailures(b, kinds, 16)
 			bytes := 0
 			for _, e := range failures {
 				bytes += len(e.StderrTail) + len(e.Error) + len(e.BodyExcerpt)
@@ -65,7 +67,7 @@ func BenchmarkClassifyOneWord(b *testing.B) {
 
 func BenchmarkClassifyRepeated(b *testing.B) {
 	set := rules.Default()
-	failures := distinctFailures(b, 64, 64)
+	failures := distinctFailures(b, 50, 1)[:50]
 	b.ReportAllocs()
 	for i := range b.N {
 		set.Classify(failures[i%len(failures)])

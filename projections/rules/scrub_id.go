@@ -77,3 +77,24 @@ func lenReceipt(b []byte) int {
 	}
 	return n + id + len("]")
 }
+
+// codeWords stand before a code that a person is to enter once.
+var codeWords = []string{"enter the code ", "enter code ", "one-time code: ", "user code: ", "verification code: ", "device code: "}
+
+// afterCodeWords reports whether a code for people follows, by the words before it.
+func (s *scrubber) afterCodeWords() bool {
+	return slices.ContainsFunc(codeWords, func(words string) bool { return endsIn(s.low[:s.i], words) })
+}
+
+// maxCodeBytes bounds a code that a person may be asked to enter.
+const maxCodeBytes = 40
+
+// lenCode returns the length of a code for people: capitals, digits and dashes, of
+// which it looks at maxCodeBytes.
+func lenCode(b []byte) int {
+	n := 0
+	for n < min(len(b), maxCodeBytes) && (isDigit(b[n]) || isUpper(b[n]) || b[n] == '-') {
+		n++
+	}
+	return n
+}
