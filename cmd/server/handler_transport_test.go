@@ -65,9 +65,11 @@ func TestHandlerInProcessStreams(t *testing.T) {
 
 func TestHandlerInProcessIsLeftWhenTheRequestEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	client := &http.Client{Transport: handlerTransport{http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	left := make(chan struct{})
+	defer close(left)
+	client := &http.Client{Transport: handlerTransport{http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		cancel()
-		<-r.Context().Done()
+		<-left
 	})}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1/", nil)
 	if err != nil {
