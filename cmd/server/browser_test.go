@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -101,6 +102,12 @@ func TestE2EDashboardShowsEveryServerInABrowser(t *testing.T) {
 	}
 }
 
+// browserTries is how often a browser is started at most that crashes of itself.
+const browserTries = 3
+
+// browserCrashed is what is printed of a browser that did.
+var browserCrashed = regexp.MustCompile(`browser has been closed|(?:Page|Target) crashed|signal=SIG(?:SEGV|ILL|TRAP|BUS|ABRT)`)
+
 // browse opens the dashboard in headless Chromium by the link that signs in, and
 // the details of one server on it.
 func browse(t *testing.T, link, server string) dashboardSeen {
@@ -112,16 +119,22 @@ func browse(t *testing.T, link, server string) dashboardSeen {
 	modules := npmInstall(t, playwright)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "node", "testdata/browser/dashboard.mjs", chromium, link, server)
-	cmd.Env = append(os.Environ(), "NODE_PATH="+modules, "HOME="+t.TempDir())
-	cmd.WaitDelay = 5 * time.Second
-	out, err := cmd.Output()
-	if err != nil {
+	var out []byte
+	for try := 1; ; try++ {
+		cmd := exec.CommandContext(ctx, "node", "testdata/browser/dashboard.mjs", chromium, link, server)
+		cmd.Env = append(os.Environ(), "NODE_PATH="+modules, "HOME="+t.TempDir())
+		cmd.WaitDelay = 5 * time.Second
+		if out, err = cmd.Output(); err == nil {
+			break
+		}
 		complaint := ""
 		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			complaint = string(exit.Stderr)
 		}
-		t.Fatalf("browse: %v\n%s", err, complaint)
+		if try == browserTries || !browserCrashed.MatchString(complaint) {
+			t.Fatalf("browse: %v\n%s", err, complaint)
+		}
+		t.Logf("the browser crashed, it is started again: %v\n%s", err, complaint)
 	}
 	var seen dashboardSeen
 	if err := json.Unmarshal(out, &seen); err != nil {
